@@ -40,12 +40,12 @@ func TestNothingIsLostInARehearsal(t *testing.T) {
 	}
 	r.stop()
 	r.clients.Wait()
-	faults, acks := r.journal.Faults()
-	t.Logf("seed %d: %d leases acknowledged, %d names asked for, %d requests on streams", r.seed, acks, r.asked.Load(), r.streamed.Load())
+	faults, acks, released := r.journal.Faults()
+	t.Logf("seed %d: %d leases acknowledged and %d released, %d names asked for, %d requests on streams", r.seed, acks, released, r.asked.Load(), r.streamed.Load())
 	for _, f := range faults {
 		t.Error(f)
 	}
-	if acks == 0 || r.asked.Load() == 0 || r.streamed.Load() == 0 {
+	if acks == 0 || released == 0 || r.asked.Load() == 0 || r.streamed.Load() == 0 {
 		t.Error("some of it never happened, so that nothing is shown")
 	}
 }

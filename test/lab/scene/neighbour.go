@@ -74,7 +74,7 @@ func (n *Neighbour) Lease(ctx context.Context) (Lease, error) {
 
 // Release gives back what Lease asked for, by asking once more: udhcpc does both in one run.
 func (n *Neighbour) Release(ctx context.Context) error {
-	_, err := n.Run(ctx, "busybox", "udhcpc", "-f", "-n", "-q", "-R", "-i", "eth0", "-t", "3", "-T", "1", "-s", "/bin/true")
+	_, err := n.Run(ctx, "busybox", "udhcpc", "-f", "-n", "-R", "-i", "eth0", "-t", "3", "-T", "1", "-s", "test/lab/scene/release.script")
 	return err
 }
 

@@ -29,10 +29,11 @@ type frame struct {
 
 // judgement goes through the frames.
 type judgement struct {
-	held    map[netip.Addr]promise  // the last one of each address that was ever leased
-	claimed map[netip.Addr][]string // of each other address: hardware addresses, the last one last
-	acks    int
-	faults  []string
+	held     map[netip.Addr]promise  // the last one of each address that was ever leased
+	claimed  map[netip.Addr][]string // of each other address: hardware addresses, the last one last
+	acks     int
+	released int
+	faults   []string
 }
 
 // promise is an acknowledged lease that was not given back.
@@ -41,8 +42,8 @@ type promise struct {
 	until time.Time
 }
 
-// Faults are what may not happen, with the time of day, and how many leases were acknowledged.
-func (j *Journal) Faults() (faults []string, acks int) {
+// Faults are what may not happen, with the time of day, and how many leases were acknowledged, and how many were released.
+func (j *Journal) Faults() (faults []string, acks, released int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	slices.SortStableFunc(j.frames, func(a, b frame) int { return a.at.Compare(b.at) })
@@ -54,7 +55,7 @@ func (j *Journal) Faults() (faults []string, acks int) {
 			judge.dhcp(f.at, f.dhcp)
 		}
 	}
-	return judge.faults, judge.acks
+	return judge.faults, judge.acks, judge.released
 }
 
 // Frame takes an Ethernet frame that a client sent or received, and when. Of DHCP, whose replies may be broadcast, a client's own counts
@@ -112,6 +113,7 @@ func (j *judgement) dhcp(at time.Time, m *dhcpv4.DHCPv4) {
 	case dhcpv4.MessageTypeRelease:
 		if a, ok := netip.AddrFromSlice(m.ClientIPAddr.To4()); ok && j.held[a].mac == mac {
 			j.ends(a, at)
+			j.released++
 		}
 	}
 }

@@ -97,7 +97,7 @@ func TestAJournalNamesWhatMayNotHappen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := new(Journal)
 			c.tells(func(after time.Duration, mac net.HardwareAddr, frame []byte) { j.Frame(start.Add(after), mac, frame) })
-			faults, _ := j.Faults()
+			faults, _, _ := j.Faults()
 			if got := strings.Join(faults, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) || len(faults) > 1 {
 				t.Errorf("faults are %q, want %q", got, c.want)
 			}
