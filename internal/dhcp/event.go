@@ -21,6 +21,8 @@ const (
 	DuplicateMAC  EventType = "DuplicateMAC"
 	ForeignServer EventType = "ForeignServer"
 	PoolExhausted EventType = "PoolExhausted"
+	// GuestShareUsed: those that are no virtual machines have their half of the pool, and there is another.
+	GuestShareUsed EventType = "GuestShareUsed"
 	// ReservationPending: a reservation waits for another client that has its address, or for its own client to boot.
 	ReservationPending EventType = "ReservationPending"
 )
@@ -62,6 +64,8 @@ func (h Event) String() string {
 		return h.IP.String() + " is reserved for " + h.Reserved.Client.String() + ", and " + h.who() + " has it; restart that machine, and it gets another"
 	case PoolExhausted: // names no client, so that many clients cause one event
 		return "a client got no address, because none is left; " + wider
+	case GuestShareUsed: // likewise
+		return "a client that is no virtual machine here got no address: all such clients together have half of the pool; reserve an address for it (dhcp.reservations), or " + wider
 	}
 	return string(h.Type)
 }
@@ -107,6 +111,8 @@ func (s *Server) tellRefused(m wire.Message, d pool.Decision) {
 	switch d.Why {
 	case "duplicate-mac":
 		s.Happened(Event{Type: DuplicateMAC, Client: m.Client})
+	case "share-used-up":
+		s.Happened(Event{Type: GuestShareUsed, Client: m.Client})
 	case "pool-exhausted":
 		s.Happened(Event{Type: PoolExhausted, Client: m.Client})
 	}

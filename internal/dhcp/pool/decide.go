@@ -174,6 +174,9 @@ func (t *Table) offerFresh(a Ask) Decision {
 	if len(a.Undecided) > 0 {
 		return silent("probe-undecided")
 	}
+	if t.shareUsedUp(a) {
+		return silent("share-used-up")
+	}
 	return silent("pool-exhausted")
 }
 
