@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -21,6 +23,7 @@ type clients struct {
 // machine is one of them.
 type machine struct {
 	hardware         net.HardwareAddr
+	address          netip.Addr // that it renews; none while it boots
 	starts           time.Time
 	began, sent, ack time.Time
 	last             *dhcpv4.DHCPv4 // what it sent last
@@ -88,7 +91,11 @@ func (c *clients) speak(m *machine) (err error) {
 
 func (c *clients) send(m *machine, now time.Time) error {
 	m.sent = now
-	_, err := unix.Write(c.socket, frame(m.hardware, m.last.ToBytes()))
+	from, to := stranger(m.hardware), everyone
+	if m.address.IsValid() {
+		from, to = host{m.hardware, m.address}, host{serverCard, netip.MustParseAddr(serverIP)}
+	}
+	_, err := unix.Write(c.socket, frame(from, to, m.last.ToBytes()))
 	return err
 }
 
@@ -128,9 +135,11 @@ func (c *clients) hear(all map[string]*machine) (bound int, err error) {
 	}
 }
 
+// headers are the octets of a frame before its message: Ethernet, IP and UDP.
+const headers = 14 + 20 + 8
+
 // replyIn is the message of a frame that the card received; nil if there is none.
 func replyIn(octets []byte, from unix.Sockaddr) *dhcpv4.DHCPv4 {
-	const headers = 14 + 20 + 8
 	card, is := from.(*unix.SockaddrLinklayer)
 	if !is || card.Pkttype == unix.PACKET_OUTGOING || len(octets) < headers || binary.BigEndian.Uint16(octets[12:]) != unix.ETH_P_IP ||
 		octets[23] != unix.IPPROTO_UDP || binary.BigEndian.Uint16(octets[36:]) != dhcpv4.ClientPort {
@@ -143,11 +152,22 @@ func replyIn(octets []byte, from unix.Sockaddr) *dhcpv4.DHCPv4 {
 	return reply
 }
 
-// frame is a broadcast of a machine without an address (RFC 2131 section 4.1).
-func frame(from net.HardwareAddr, message []byte) []byte {
-	f := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, from...)
+// host is one end of a frame.
+type host struct {
+	card net.HardwareAddr
+	ip   netip.Addr
+}
+
+// A machine without an address broadcasts (RFC 2131 section 4.1).
+var everyone = host{net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, netip.MustParseAddr("255.255.255.255")}
+
+func stranger(card net.HardwareAddr) host { return host{card, netip.IPv4Unspecified()} }
+
+func frame(from, to host, message []byte) []byte {
+	f := append(slices.Clone(to.card), from.card...)
 	f = binary.BigEndian.AppendUint16(f, unix.ETH_P_IP)
-	ip := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}
+	ip := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0}
+	ip = append(append(ip, from.ip.AsSlice()...), to.ip.AsSlice()...)
 	binary.BigEndian.PutUint16(ip[2:], uint16(20+8+len(message)))
 	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
 	f = append(f, ip...)

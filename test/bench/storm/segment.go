@@ -19,8 +19,10 @@ type segment struct{ server, machines, dir string }
 // The addresses are documented as free for benchmarks (RFC 2544).
 const (
 	device, subnet, serverIP = "net1", "198.18.0.0/16", "198.18.0.2"
-	first, last              = "198.18.16.0", "198.18.255.254"
+	first, last              = "198.18.0.3", "198.18.255.254"
 )
+
+var serverCard = net.HardwareAddr{2, 0x18, 0xff, 0xff, 0xff, 0xff}
 
 func newSegment() (s *segment, err error) {
 	id := fmt.Sprintf("storm%d", os.Getpid())
@@ -28,21 +30,34 @@ func newSegment() (s *segment, err error) {
 	if s.dir, err = os.MkdirTemp("", "storm-"); err != nil {
 		return nil, err
 	}
-	for _, line := range []string{
-		"netns add " + s.server,
-		"netns add " + s.machines,
-		"-n " + s.server + " link set lo up",
-		"-n " + s.server + " link add " + device + " type veth peer name " + device + " netns " + s.machines,
-		"-n " + s.server + " address add " + serverIP + "/16 dev " + device,
-		"-n " + s.server + " link set " + device + " up",
-		"-n " + s.machines + " link set " + device + " up",
-	} {
+	err = ip(
+		"netns add "+s.server,
+		"netns add "+s.machines,
+		"-n "+s.server+" link set lo up",
+		"-n "+s.server+" link add "+device+" address "+serverCard.String()+" type veth peer name "+device+" netns "+s.machines,
+		"-n "+s.server+" address add "+serverIP+"/16 dev "+device,
+		"-n "+s.server+" link set "+device+" up",
+		"-n "+s.machines+" link set "+device+" up",
+	)
+	if err != nil {
+		s.remove()
+	}
+	return s, err
+}
+
+// ip runs lines of ip(8).
+func ip(lines ...string) error {
+	for _, line := range lines {
 		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil { //nolint:gosec // all of it is ours
-			s.remove()
-			return nil, fmt.Errorf("ip %s: %w: %s", line, err, out)
+			return fmt.Errorf("ip %s: %w: %s", line, err, out)
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// knows spares the server a question for a machine's card (ARP), which no kernel answers here.
+func (s *segment) knows(m *machine) error {
+	return ip(fmt.Sprintf("-n %s neighbour add %s lladdr %s dev %s nud permanent", s.server, m.address, m.hardware, device))
 }
 
 func (s *segment) remove() {

@@ -5,25 +5,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 // server is one that is measured.
 type server interface {
 	name() string
-	// start returns once it serves, with what stops it.
-	start(context.Context, *segment) (stop func(), err error)
+	// fill makes the file that the server will find, with these leases.
+	fill(*segment, []leased) error
+	// start returns once it serves.
+	start(context.Context, *segment) (running, error)
+}
+
+// running is a server that serves.
+type running struct {
+	pid  int
+	stop func()
 }
 
 // isKea keeps its leases in a CSV file.
@@ -33,20 +45,30 @@ func (isKea) name() string { return "Kea" }
 
 const keaConfig = `{"Dhcp4": {
   "interfaces-config": {"interfaces": ["` + device + `"]},
-  "lease-database": {"type": "memfile", "persist": true, "name": "DIR/leases.csv"},
+  "lease-database": {"type": "memfile", "persist": true, "name": "DIR/` + keaLeases + `"},
   "valid-lifetime": 86400, "option-data": [{"name": "domain-name-servers", "data": "` + serverIP + `"}],
   "subnet4": [{"id": 1, "subnet": "` + subnet + `", "pools": [{"pool": "` + first + ` - ` + last + `"}]}],
   "loggers": [{"name": "kea-dhcp4", "severity": "INFO", "output_options": [{"output": "stdout"}]}]
 }}`
 
-func (isKea) start(ctx context.Context, s *segment) (stop func(), err error) {
+func (isKea) start(ctx context.Context, s *segment) (r running, err error) {
 	config := filepath.Join(s.dir, "kea.json")
 	if err := os.WriteFile(config, []byte(strings.ReplaceAll(keaConfig, "DIR", s.dir)), 0o600); err != nil {
-		return nil, err
+		return r, err
 	}
 	kea := s.onServer("kea-dhcp4", "-c", config)
 	kea.Env = append(os.Environ(), "KEA_PIDFILE_DIR="+s.dir, "KEA_LOCKFILE_DIR="+s.dir)
 	return begin(ctx, kea, filepath.Join(s.dir, "kea.log"), func(log []byte) bool { return bytes.Contains(log, []byte("DHCP4_STARTED")) })
+}
+
+const keaLeases = "leases.csv"
+
+func (isKea) fill(s *segment, all []leased) error {
+	lines := []string{"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context"}
+	for _, l := range all {
+		lines = append(lines, fmt.Sprintf("%s,%s,,86400,%d,1,0,0,,0,", l.ip, l.hardware, time.Now().Add(left).Unix()))
+	}
+	return os.WriteFile(filepath.Join(s.dir, keaLeases), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
 // isOooi keeps its leases in a file, or as objects in an API server.
@@ -67,33 +89,56 @@ spec:
   leaseConfig: {rangeStart: ` + first + `, rangeEnd: ` + last + `, leaseTime: 24h}
 `
 
-func (o isOooi) start(ctx context.Context, s *segment) (stop func(), err error) {
+func (o isOooi) start(ctx context.Context, s *segment) (r running, err error) {
 	const health = serverIP + ":8081"
 	flags := []string{"bin/oooi", "dhcp", "--health-address=" + health}
 	ends := func() {}
 	if o.inCluster {
 		socket := filepath.Join(s.dir, "api.sock")
 		if ends, err = apiServer(ctx, s, socket); err != nil {
-			return nil, err
+			return r, err
 		}
 		flags = append(flags, "--namespace=default", "--dhcp-name=storm", "--api-socket="+socket, "--state-dir="+filepath.Join(s.dir, "state"))
 	} else {
 		config := filepath.Join(s.dir, "dhcpserver.yaml")
 		if err := os.WriteFile(config, []byte(dhcpServer), 0o600); err != nil {
-			return nil, err
+			return r, err
 		}
-		flags = append(flags, "--config-file="+config, "--lease-file="+filepath.Join(s.dir, "leases.db"))
+		flags = append(flags, "--config-file="+config, "--lease-file="+filepath.Join(s.dir, oooiLeases))
 	}
 	daemon := s.onServer(flags...)
 	daemon.Env = testenv.Environ()
-	kills, err := begin(ctx, daemon, filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
+	served, err := begin(ctx, daemon, filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
 		return s.onServer("busybox", "wget", "-qO-", "http://"+health+"/readyz").Run() == nil
 	})
 	if err != nil {
 		ends()
-		return nil, err
+		return r, err
 	}
-	return func() { kills(); ends() }, nil
+	return running{served.pid, func() { served.stop(); ends() }}, nil
+}
+
+const oooiLeases = "leases.db"
+
+// left is how much of each lease is left: so little that its next renewal is written.
+const left = 18 * time.Hour
+
+func (isOooi) fill(s *segment, all []leased) error {
+	file, err := leaselog.Open(filepath.Join(s.dir, oooiLeases), slog.New(slog.DiscardHandler), func(error) {})
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(256) // are synced together
+	for _, l := range all {
+		group.Go(func() error {
+			_, err := file.Create(context.Background(), lease.Record{
+				IP: l.ip, Client: lease.Client{MAC: l.hardware.String()}, State: lease.Bound, Horizon: time.Now().Add(left), Expires: time.Now().Add(left),
+			})
+			return err
+		})
+	}
+	return errors.Join(group.Wait(), file.Close())
 }
 
 // apiServer has the DHCPServer, and is reached through a socket, as in a pod.
@@ -125,39 +170,39 @@ func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err
 		ends()
 		return nil, err
 	}
-	return func() { forwards(); ends() }, nil
+	return func() { forwards.stop(); ends() }, nil
 }
 
 // begin starts a process, and waits until it serves.
-func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log []byte) bool) (stop func(), err error) {
+func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log []byte) bool) (r running, err error) {
 	out, err := os.Create(log)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	defer out.Close()
 	process.Stdout, process.Stderr = out, out
 	if err := process.Start(); err != nil {
-		return nil, err
+		return r, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- process.Wait() }()
-	stop = func() {
+	r = running{process.Process.Pid, func() {
 		_ = process.Process.Kill()
 		<-ended //nolint:errcheck // it was killed
-	}
+	}}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		said, _ := os.ReadFile(log)
 		if serves(said) {
-			return stop, nil
+			return r, nil
 		}
 		select {
 		case err := <-ended:
-			return nil, fmt.Errorf("%s ended: %w\n%s", process.Path, err, said)
+			return r, fmt.Errorf("%s ended: %w\n%s", process.Path, err, said)
 		case <-ctx.Done():
-			stop()
-			return nil, context.Cause(ctx)
+			r.stop()
+			return r, context.Cause(ctx)
 		case <-tick.C:
 		}
 	}

@@ -3,7 +3,6 @@ package audited
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/dpf"
 	testkit "github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/test/bench/internal/process"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
@@ -257,47 +257,15 @@ func (c *Cluster) Used() (u Used, err error) {
 			u.Events++
 		}
 	}
-	u.Processor, err = c.processor()
+	u.Processor, err = process.Processor(c.manager.Process.Pid)
 	return u, err
 }
 
-// processor time of the manager, in user and kernel mode (proc(5), /proc/PID/stat: fields 14 and 15, in hundredths of a second).
-func (c *Cluster) processor() (time.Duration, error) {
-	path := fmt.Sprintf("/proc/%d/stat", c.manager.Process.Pid)
-	stat, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	var user, kernel int64
-	after := stat[bytes.LastIndexByte(stat, ')')+1:] // field 2, the command's name, may contain anything
-	if fields := strings.Fields(string(after)); len(fields) > 12 {
-		_, err = fmt.Sscan(fields[11]+" "+fields[12], &user, &kernel)
-	} else {
-		err = fmt.Errorf("%s: %q", path, stat)
-	}
-	return time.Duration(user+kernel) * 10 * time.Millisecond, err
-}
-
 // rss is the manager's resident memory.
-func (c *Cluster) rss() (table.MiB, error) {
-	var kib float64
-	path := fmt.Sprintf("/proc/%d/status", c.manager.Process.Pid)
-	err := lastLine(path, "VmRSS:", func(line string) error {
-		_, err := fmt.Sscanf(line, "VmRSS: %f", &kib)
-		return err
-	})
-	return table.MiB(kib / 1024), err
-}
+func (c *Cluster) rss() (table.MiB, error) { return process.Resident(c.manager.Process.Pid) }
 
 // Peak is the manager's highest resident memory so far.
-func (c *Cluster) Peak() (table.MiB, error) {
-	var kib float64
-	err := lastLine(fmt.Sprintf("/proc/%d/status", c.manager.Process.Pid), "VmHWM:", func(line string) error {
-		_, err := fmt.Sscanf(line, "VmHWM: %f", &kib)
-		return err
-	})
-	return table.MiB(kib / 1024), err
-}
+func (c *Cluster) Peak() (table.MiB, error) { return process.Peak(c.manager.Process.Pid) }
 
 // liveHeap is the manager's live heap at its last garbage collection (package runtime, GODEBUG gctrace).
 func (c *Cluster) liveHeap() (live table.MiB, err error) {
