@@ -68,7 +68,7 @@ func (t *Table) inheritance(a Ask) (lease.Record, bool) {
 	if !owner.Known() {
 		return lease.Record{}, false
 	}
-	for ip := range t.byMachine[owner.VM] {
+	for _, ip := range t.byMachine[owner.VM] {
 		if r := t.records[ip]; t.inherits(r, a) && t.free(ip, a) {
 			return r, true
 		}
@@ -86,7 +86,7 @@ func (t *Table) exists(vm lease.VM) (bool, lease.VM) {
 // binding finds the client's lease in a state; of several, the one with the latest horizon.
 func (t *Table) binding(a Ask, s lease.State) (lease.Record, bool) {
 	var found []lease.Record
-	for ip := range t.byClient[a.Client] {
+	for _, ip := range t.byClient[a.Client] {
 		if r := t.records[ip]; r.State == s && t.config.foreign(ip) == "" {
 			found = append(found, r)
 		}

@@ -71,7 +71,7 @@ func (t *Table) Surplus(client lease.Client, kept netip.Addr) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var surplus []Decision
-	for ip := range t.byClient[client] {
+	for _, ip := range t.byClient[client] {
 		if r := t.records[ip]; ip != kept && r.BoundTo(client) {
 			surplus = append(surplus, t.released(r))
 		}

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
@@ -77,15 +78,14 @@ func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
 	}
 }
 
-func put[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
-	if index[key] == nil {
-		index[key] = map[netip.Addr]bool{}
+func put[K comparable](index map[K][]netip.Addr, key K, a netip.Addr) {
+	if !slices.Contains(index[key], a) {
+		index[key] = append(index[key], a)
 	}
-	index[key][a] = true
 }
 
-func take[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
-	delete(index[key], a)
+func take[K comparable](index map[K][]netip.Addr, key K, a netip.Addr) {
+	index[key] = slices.DeleteFunc(index[key], func(other netip.Addr) bool { return other == a })
 	if len(index[key]) == 0 {
 		delete(index, key)
 	}
