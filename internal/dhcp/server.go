@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			s.Heard(m.Kind, "crowded-out")
 			continue
 		}
-		received := packet.Received // without the datagram, whose buffer has 9 KiB
+		received := packet.Received // without the datagram, which the next one overwrites
 		answering.Go(func() {
 			lane.take(m.Client, func() { s.answer(ctx, port, m, received) })
 		})

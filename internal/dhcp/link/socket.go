@@ -27,13 +27,15 @@ type Socket struct {
 	index  int
 	mtu    int
 
+	data, control []byte // of the packet that was received last
+
 	mu        sync.Mutex
 	source    netip.Addr
 	asked     map[netip.Addr]time.Time // probes that are undecided
 	questions []time.Time              // when those were asked that may still be in the kernel's table of neighbours
 }
 
-// Packet is a datagram and when the kernel received it.
+// Packet is a datagram and when the kernel received it. Its data is overwritten by the next one.
 type Packet struct {
 	Data     []byte
 	From     netip.AddrPort
@@ -75,7 +77,10 @@ func listen(ctx context.Context, server netip.Addr, port uint16, options ...func
 	if err != nil {
 		return nil, fmt.Errorf("listening for DHCP on %s: %w", name, err)
 	}
-	return &Socket{conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU, asked: map[netip.Addr]time.Time{}}, nil
+	return &Socket{
+		conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU, asked: map[netip.Addr]time.Time{},
+		data: make([]byte, maxDatagram), control: make([]byte, 128),
+	}, nil
 }
 
 // receiveMetadata asks the kernel when each packet arrived: one that waited while we were paused is too old (dhcp-rules.md#lease-10).
@@ -128,17 +133,17 @@ func (s *Socket) Close() error { return s.conn.Close() }
 // maxDatagram is more than any client sends, even with option 57 and jumbo frames.
 const maxDatagram = 9216
 
-// Receive waits for the next packet.
+// Receive waits for the next packet, for one goroutine. A buffer for each would be six times what else a packet takes, and every collection of
+// that garbage walks through all leases (test/bench/run full).
 func (s *Socket) Receive() (Packet, error) {
-	data, control := make([]byte, maxDatagram), make([]byte, 128)
-	n, m, flags, from, err := s.conn.ReadMsgUDPAddrPort(data, control)
+	n, m, flags, from, err := s.conn.ReadMsgUDPAddrPort(s.data, s.control)
 	if err != nil {
 		return Packet{}, fmt.Errorf("receiving: %w", err)
 	}
 	if flags&unix.MSG_TRUNC != 0 {
 		n = 0 // a truncated datagram would parse as another one; an empty one is dropped
 	}
-	return Packet{Data: data[:n:n], From: from, Received: arrival(control[:m])}, nil
+	return Packet{Data: s.data[:n:n], From: from, Received: arrival(s.control[:m])}, nil
 }
 
 // arrival is the kernel's timestamp; zero, hence too old, where there is none.

@@ -51,6 +51,18 @@ func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
 	g.Expect(s.Serves(netip.MustParseAddr("192.0.2.1"))).To(BeFalse(), "no device carries it")
 }
 
+func TestPacketsShareABuffer(t *testing.T) {
+	g := NewWithT(t)
+	s, at := opened(t)
+	receives := func(text string) *byte {
+		g.Expect(s.Send([]byte(text), at)).To(Succeed())
+		p, err := s.Receive()
+		g.Expect(string(p.Data), err).To(Equal(text))
+		return &p.Data[0]
+	}
+	g.Expect(receives("hello")).To(BeIdenticalTo(receives("bye")))
+}
+
 func TestAPacketCarriesTheKernelsTime(t *testing.T) {
 	g := NewWithT(t)
 	s, at := opened(t)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,17 @@ func TestTheHeaderIsCopied(t *testing.T) {
 	g.Expect(reply.IsBroadcast()).To(BeTrue())
 	g.Expect(reply.GatewayIPAddr.Equal(m.header.GatewayIPAddr)).To(BeTrue())
 	g.Expect(reply.YourIPAddr.String()).To(Equal(yours.String()))
+}
+
+// The server receives the next datagram into the same buffer while this message is still answered.
+func TestAMessageSharesNothingWithItsDatagram(t *testing.T) {
+	octets := sent(dhcpv4.MessageTypeRequest, ciaddr("192.168.100.57"), giaddr("192.168.100.9"), requested("192.168.100.57"), chosen("192.168.100.2"),
+		option(61, 1, 2, 3), option(55, 1, 3), option(82, 1, 1, 7), func(m *dhcpv4.DHCPv4) { m.ServerHostName, m.BootFileName = "server", "file" })
+	m, same := parsed(t, octets), parsed(t, slices.Clone(octets))
+	for i := range octets {
+		octets[i] = 0xff
+	}
+	NewWithT(t).Expect(m).To(Equal(same))
 }
 
 func TestEveryOptionAsItsRFCHasIt(t *testing.T) {
