@@ -23,9 +23,10 @@ import (
 const (
 	// tooOld is the age above which a message gets no reply; it is checked before the reply is sent (dhcp-rules.md#lease-10).
 	tooOld = 2 * time.Second
-	// tooLate is the age above which work on a message does not begin: a probe, and as much time for the rest, must end before tooOld. Under
-	// overload every message waits as long as it may, and without this margin its probe would be in vain.
-	tooLate = tooOld - 2*link.Wait
+	// tooLate is the age above which work on a message does not begin, and tooLateToOffer that of a DISCOVER, whose probe must end before
+	// tooOld, too. Under overload every message waits as long as it may, and without these margins its work would be in vain.
+	tooLate        = tooOld - link.Wait
+	tooLateToOffer = tooLate - link.Wait
 	// storeTime is what one message may spend on the store and on probes; less than tooOld.
 	storeTime = 1600 * time.Millisecond
 	// maxRounds bounds how often one message is decided anew.
@@ -138,7 +139,7 @@ func (s *Server) meets(id netip.Addr) {
 
 // answer replies to a message. Events and copies come after the reply, so that the client does not wait for them.
 func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
-	if older(received, tooLate) {
+	if older(received, tooLate) || m.Kind == wire.Discover && older(received, tooLateToOffer) {
 		s.Heard(m.Kind, "too-old")
 		return
 	}

@@ -815,6 +815,17 @@ func TestYesterdaysQuestionsAreNotAnswered(t *testing.T) {
 		ignored(t, l.hearsAt(time.Now().Add(link.Wait-tooOld), "aa", dhcpv4.MessageTypeDiscover))
 		NewWithT(t).Expect(l.probes).To(BeZero())
 	})
+	t.Run("too old to be offered an address, but not to be given it", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		acked(t, l.hearsAt(time.Now().Add(-tooLateToOffer-link.WaitAgain), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+	})
+	t.Run("too old to be given one", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		ignored(t, l.hearsAt(time.Now().Add(-tooLate), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+		NewWithT(t).Expect(l.store.writes).To(BeZero())
+	})
 	t.Run("old when the answer is ready", func(t *testing.T) {
 		l := newLab(t, 1)
 		ip := yours(l.discover("aa"))
