@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"time"
@@ -59,7 +58,7 @@ func flood(ctx context.Context, s server, strangers int) (l load, err error) {
 		return l, err
 	}
 	defer net.remove()
-	all := leases()
+	all := wholePool()
 	if err := s.fill(net, all); err != nil {
 		return l, err
 	}
@@ -82,22 +81,6 @@ func flood(ctx context.Context, s server, strangers int) (l load, err error) {
 		}
 	}
 	return f.run(ctx, server.pid, strangers)
-}
-
-// leased is an address and the card of who has it.
-type leased struct {
-	ip       netip.Addr
-	hardware net.HardwareAddr
-}
-
-// leases are those of the whole pool.
-func leases() (all []leased) {
-	end := netip.MustParseAddr(last)
-	for ip := netip.MustParseAddr(first); !end.Less(ip); ip = ip.Next() {
-		octets := ip.As4()
-		all = append(all, leased{ip, append([]byte{2, 0x18}, octets[:]...)})
-	}
-	return all
 }
 
 // flooding is machines that renew, and strangers.

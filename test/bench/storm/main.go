@@ -69,7 +69,10 @@ func run(ctx context.Context, machines, alone int) error {
 }
 
 // result of one server: how long after its first DISCOVER each machine had its ACK.
-type result struct{ alone, storm []time.Duration }
+type result struct {
+	alone, storm []time.Duration
+	bare         time.Duration // for as many leases, by a client that does nothing else; 0 without an API server
+}
 
 func measure(ctx context.Context, s server, machines, alone int) (r result, err error) {
 	net, err := newSegment()
@@ -99,7 +102,9 @@ func measure(ctx context.Context, s server, machines, alone int) (r result, err 
 		}
 		r.alone = append(r.alone, took...)
 	}
-	r.storm, err = c.boot(ctx, machines, time.Second)
+	if r.storm, err = c.boot(ctx, machines, time.Second); err == nil && process.bare != nil {
+		r.bare, err = process.bare(machines)
+	}
 	return r, err
 }
 
@@ -121,6 +126,10 @@ func (r result) tell(t *table.Table, s server, kea result) {
 	}
 	t.Say(s.name()+": median and slowest of the storm", fmt.Sprint(median(r.storm), ", ", slices.Max(r.storm)))
 	t.Say(s.name()+": the same, Kea's being 1", fmt.Sprintf("%.1f, %.1f", ratio(median(r.storm), median(kea.storm)), ratio(slices.Max(r.storm), slices.Max(kea.storm))))
+	if r.bare != 0 {
+		t.Say(fmt.Sprintf("%d leases written by a client that does nothing else; the slowest of the storm, that being 1", len(r.storm)),
+			fmt.Sprintf("%s, %.1f", r.bare, ratio(slices.Max(r.storm), r.bare)))
+	}
 }
 
 func median(all []time.Duration) time.Duration {

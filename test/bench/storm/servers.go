@@ -18,8 +18,9 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
-	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
+	"github.com/cldmnky/oooi/internal/names"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -36,6 +37,7 @@ type server interface {
 type running struct {
 	pid  int
 	stop func()
+	bare func(leases int) (time.Duration, error) // how long a client takes that does nothing but write leases to its API server, if it has one
 }
 
 // isKea keeps its leases in a CSV file.
@@ -92,10 +94,10 @@ spec:
 func (o isOooi) start(ctx context.Context, s *segment) (r running, err error) {
 	const health = serverIP + ":8081"
 	flags := []string{"bin/oooi", "dhcp", "--health-address=" + health}
-	ends := func() {}
+	cluster := running{stop: func() {}}
 	if o.inCluster {
 		socket := filepath.Join(s.dir, "api.sock")
-		if ends, err = apiServer(ctx, s, socket); err != nil {
+		if cluster, err = apiServer(ctx, s, socket); err != nil {
 			return r, err
 		}
 		flags = append(flags, "--namespace=default", "--dhcp-name=storm", "--api-socket="+socket, "--state-dir="+filepath.Join(s.dir, "state"))
@@ -112,16 +114,13 @@ func (o isOooi) start(ctx context.Context, s *segment) (r running, err error) {
 		return s.onServer("busybox", "wget", "-qO-", "http://"+health+"/readyz").Run() == nil
 	})
 	if err != nil {
-		ends()
+		cluster.stop()
 		return r, err
 	}
-	return running{served.pid, func() { served.stop(); ends() }}, nil
+	return running{served.pid, func() { served.stop(); cluster.stop() }, cluster.bare}, nil
 }
 
 const oooiLeases = "leases.db"
-
-// left is how much of each lease is left: so little that its next renewal is written.
-const left = 18 * time.Hour
 
 func (isOooi) fill(s *segment, all []leased) error {
 	file, err := leaselog.Open(filepath.Join(s.dir, oooiLeases), slog.New(slog.DiscardHandler), func(error) {})
@@ -132,9 +131,7 @@ func (isOooi) fill(s *segment, all []leased) error {
 	group.SetLimit(256) // are synced together
 	for _, l := range all {
 		group.Go(func() error {
-			_, err := file.Create(context.Background(), lease.Record{
-				IP: l.ip, Client: lease.Client{MAC: l.hardware.String()}, State: lease.Bound, Horizon: time.Now().Add(left), Expires: time.Now().Add(left),
-			})
+			_, err := file.Create(context.Background(), l.record())
 			return err
 		})
 	}
@@ -142,10 +139,10 @@ func (isOooi) fill(s *segment, all []leased) error {
 }
 
 // apiServer has the DHCPServer, and is reached through a socket, as in a pod.
-func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err error) {
+func apiServer(ctx context.Context, s *segment, socket string) (r running, err error) {
 	cluster, err := testenv.Start(true)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	ends := func() { _ = cluster.Stop() } // it ends with us
 	kubeconfig := filepath.Join(s.dir, "kubeconfig")
@@ -158,7 +155,7 @@ func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err
 	}
 	if err != nil {
 		ends()
-		return nil, err
+		return r, err
 	}
 	proxy := exec.Command("bin/oooi", "api-proxy", "--socket="+socket) //nolint:gosec // all of it is ours
 	proxy.Env = append(testenv.Environ(), "KUBECONFIG="+kubeconfig)
@@ -168,9 +165,26 @@ func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err
 	})
 	if err != nil {
 		ends()
-		return nil, err
+		return r, err
 	}
-	return func() { forwards.stop(); ends() }, nil
+	return running{stop: func() { forwards.stop(); ends() }, bare: func(leases int) (time.Duration, error) { return creates(ctx, c, leases) }}, nil
+}
+
+// creates writes leases of another server, as many at once as the daemon may (internal/dhcp, lanes).
+func creates(ctx context.Context, c client.Client, leases int) (time.Duration, error) {
+	const atOnce = 64
+	store := &leasekube.Store{Client: c, Namespace: "default", Server: "bare", Labels: func() map[string]string { return map[string]string{names.LabelServer: "bare"} }}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	start := time.Now()
+	for _, l := range wholePool()[:leases] {
+		group.Go(func() error {
+			_, err := store.Create(ctx, l.record())
+			return err
+		})
+	}
+	err := group.Wait()
+	return time.Since(start), err
 }
 
 // begin starts a process, and waits until it serves.
@@ -186,7 +200,7 @@ func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log [
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- process.Wait() }()
-	r = running{process.Process.Pid, func() {
+	r = running{pid: process.Process.Pid, stop: func() {
 		_ = process.Process.Kill()
 		<-ended //nolint:errcheck // it was killed
 	}}
