@@ -37,13 +37,18 @@ var sharedChecks = map[string]shared{
 	"Server": {"Infra", []string{"10.0.0.53", "169.254.169.254", "fe80::1", "fd00::1", "0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255", "::", "::1", "ff02::1"},
 		func(text string) bool { return valid.Server(netip.MustParseAddr(text)) },
 		func(text string) fields { return spec("networkConfig", fields{"dnsServers": []any{text}}) }},
+	"Canonical": {"DNSServer", []string{"192.168.100.4", "fd00::1", "192.168.100", "FD00::1", "fd00:0::1", "::ffff:10.0.0.1", "fe80::1%eth0"},
+		func(text string) bool { _, ok := valid.Canonical(text); return ok },
+		func(text string) fields {
+			return spec("staticEntries", []any{fields{"hostname": "a.example.com", "ip": text}})
+		}},
 	"Port": {"ProxyServer", []string{"0", "1", "65535", "65536"}, func(text string) bool { return valid.Port(number(text)) },
 		func(text string) fields {
 			return spec("backends", []any{fields{"name": "a", "port": int64(number(text)), "protocol": "TCP", "targetAddresses": []any{"10.0.0.1:1"}}})
 		}},
 	"LeaseTime": {"DHCPServer", []string{"1m59s", "2m", "24h", "8760h", "8760h1s"}, func(text string) bool { return valid.LeaseTime(duration(text)) },
 		func(text string) fields { return spec("leaseConfig", fields{"leaseTime": text}) }},
-	"ShortestCacheTTL": {"DNSServer", []string{"999ms", "1s"}, func(text string) bool { return duration(text) >= valid.ShortestCacheTTL },
+	"CacheTTL": {"DNSServer", []string{"999ms", "1s", "168h", "168h1s"}, func(text string) bool { return valid.CacheTTL(duration(text)) },
 		func(text string) fields { return spec("cacheTTL", text) }},
 	"OptionCode": {"DHCPServer", numbers(0, 255), func(text string) bool { return valid.OptionCode(number(text)) },
 		func(text string) fields {
@@ -117,7 +122,13 @@ func TestTheSchemaHasTheSameBounds(t *testing.T) {
 	}
 	for most, at := range map[*int64]int64{
 		schema("Infra", "spec", "networkConfig", "dnsServers").MaxItems:                       valid.MostResolvers,
-		schema("DNSServer", "spec", "staticEntries").MaxItems:                                 2 * valid.MostHostnames, // each at both proxies
+		schema("DNSServer", "spec", "staticEntries").MaxItems:                                 valid.MostStaticEntries,
+		schema("DNSServer", "spec", "internalEntries").MaxItems:                               valid.MostInternalEntries,
+		schema("DNSServer", "spec", "healthChecks").MaxItems:                                  valid.MostHealthChecks,
+		schema("DNSServer", "spec", "upstreamDNS").MaxItems:                                   valid.MostResolvers,
+		schema("DNSServer", "spec", "networkConfig", "clientCIDRs").MaxItems:                  valid.MostClientNetworks,
+		schema("DNSServer", "spec", "networkConfig", "additionalServerIPs").MaxItems:          valid.MostFurtherInstances,
+		schema("ProxyServer", "spec", "networkConfig", "additionalServerIPs").MaxItems:        valid.MostFurtherInstances,
 		schema("DNSServer", "spec", "deniedZones").MaxItems:                                   valid.MostDeniedZones,
 		schema("DHCPServer", "spec", "excludeRanges").MaxItems:                                valid.MostExclusions,
 		schema("ProxyServer", "spec", "backends").MaxItems:                                    valid.MostBackends,

@@ -35,8 +35,8 @@ func ConfigOf(server *v1alpha1.DHCPServer, number int) (pool.Config, error) {
 		Last:  p.addr("leaseConfig.rangeEnd", spec.LeaseConfig.RangeEnd),
 		Network: wire.Network{
 			Subnet: p.prefix("networkConfig.cidr", v1alpha1.CIDR(n.CIDR)),
-			DNS:    p.addrs("networkConfig.dnsServers", n.DNSServers),
-			NTP:    p.addrs("networkConfig.ntpServers", n.NTPServers),
+			DNS:    p.hosts("networkConfig.dnsServers", n.DNSServers),
+			NTP:    p.hosts("networkConfig.ntpServers", n.NTPServers),
 			MTU:    uint16(n.MTU), Domain: string(n.Domain), Search: texts(n.SearchDomains),
 			Further: p.options(spec.Options),
 		},
@@ -83,6 +83,8 @@ var unknownClients = []v1alpha1.UnknownClients{"", v1alpha1.UnknownClientsPool, 
 func (p *parser) values(spec v1alpha1.DHCPServerSpec) {
 	n := spec.NetworkConfig
 	p.must(slices.Contains(unknownClients, spec.UnknownClients), "unknownClients", fmt.Sprintf("%q must be Pool or Ignore", spec.UnknownClients))
+	p.must(spec.UnknownClients != v1alpha1.UnknownClientsIgnore || spec.VMNamespace != "" || len(spec.Reservations) > 0, "unknownClients",
+		"Ignore serves nobody without reservations or vmNamespace, e.g. vmNamespace: clusters-c1")
 	p.must(n.MTU == 0 || n.MTU >= 576 && n.MTU <= 65535, "networkConfig.mtu", fmt.Sprintf("%d must be 576 to 65535", n.MTU))
 	p.name("networkConfig.domain", n.Domain)
 	for i, name := range n.SearchDomains {
@@ -111,6 +113,7 @@ func (p *parser) fit(c pool.Config, servers []netip.Addr) {
 	p.must(valid.LeaseTime(c.LeaseTime), "leaseConfig.leaseTime", "must be between 2m and 8760h, e.g. 24h")
 	for i, r := range c.Never {
 		p.must(!r.Last.Less(r.First), fmt.Sprintf("excludeRanges[%d]", i), "end lies before start; swap them")
+		p.must(subnet.Contains(r.First) && subnet.Contains(r.Last), fmt.Sprintf("excludeRanges[%d]", i), inside)
 	}
 	for i, r := range c.Reservations {
 		p.must(subnet.Contains(r.IP), fmt.Sprintf("reservations[%d].ip", i), inside)
@@ -144,10 +147,13 @@ func (p *parser) addr(field string, a v1alpha1.IPv4Address) netip.Addr {
 	return ip
 }
 
-func (p *parser) addrs(field string, list []v1alpha1.IPv4Address) []netip.Addr {
+// hosts are the addresses of resolvers or time servers.
+func (p *parser) hosts(field string, list []v1alpha1.IPv4Address) []netip.Addr {
 	out := make([]netip.Addr, len(list))
 	for i, a := range list {
-		out[i] = p.addr(fmt.Sprintf("%s[%d]", field, i), a)
+		at := fmt.Sprintf("%s[%d]", field, i)
+		out[i] = p.addr(at, a)
+		p.must(!out[i].IsValid() || valid.Server(out[i]), at, fmt.Sprintf("%s must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53", a))
 	}
 	return out
 }
@@ -168,11 +174,12 @@ func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {
 
 // relay parses a network of giaddrs; an address is a network by itself.
 func (p *parser) relay(field string, r v1alpha1.IPv4AddressOrCIDR) netip.Prefix {
-	if ip, err := netip.ParseAddr(string(r)); err == nil {
-		return netip.PrefixFrom(ip, ip.BitLen())
-	}
 	prefix, err := netip.ParsePrefix(string(r))
-	p.must(err == nil && prefix == prefix.Masked(), field, fmt.Sprintf("%q must be an address or a network with its host bits zero, e.g. 192.168.100.1 or 192.168.100.0/28", r))
+	if ip, isAddr := netip.ParseAddr(string(r)); isAddr == nil {
+		prefix, err = ip.Prefix(ip.BitLen())
+	}
+	p.must(err == nil && prefix == prefix.Masked() && prefix.Addr().Is4() && prefix.Bits() > 0, field,
+		fmt.Sprintf("%q must be an IPv4 address or a network with its host bits zero, and not all of IPv4, e.g. 192.168.100.1 or 192.168.100.0/28", r))
 	return prefix
 }
 

@@ -38,7 +38,7 @@ spec:
   reservations: [{ip: 192.168.100.200, mac: "52:54:00:00:00:01", hostname: worker-1}]
   unknownClients: Ignore
   options: [{code: 150, type: IPv4List, value: "192.168.100.7, 192.168.100.8"}, {code: 66, type: String, value: tftp}, {code: 23, type: UInt8, value: "64"}, {code: 200, type: UInt16, value: "513"}, {code: 201, type: UInt32, value: "1"}, {code: 19, type: Bool, value: "true"}, {code: 43, type: Hex, value: "01:0a:ff"}]
-  relays: [192.168.100.9, 192.168.100.16/28, "fd00::9"]
+  relays: [192.168.100.9, 192.168.100.16/28]
   vmNamespace: clusters-c1
 `
 
@@ -56,7 +56,7 @@ func TestEveryFieldReachesThePool(t *testing.T) {
 		Server: at(2), Instances: []netip.Addr{at(2)}, First: at(10), Last: at(20), LeaseTime: 12 * time.Hour, Owner: "uid-1",
 		Never:        []pool.Range{{First: at(12), Last: at(13)}},
 		Reservations: []pool.Reservation{{IP: at(200), Client: lease.Client{MAC: "52:54:00:00:00:01"}, Hostname: "worker-1"}},
-		Relays:       []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32"), netip.MustParsePrefix("192.168.100.16/28"), netip.MustParsePrefix("fd00::9/128")},
+		Relays:       []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32"), netip.MustParsePrefix("192.168.100.16/28")},
 		KnownOnly:    true, LooksUpVMs: true,
 		Network: wire.Network{
 			Subnet: netip.MustParsePrefix("192.168.100.0/24"), Router: at(1), DNS: []netip.Addr{at(3)}, NTP: []netip.Addr{at(4)}, MTU: 1400,
@@ -107,13 +107,24 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"code: 66 → code: 150":                                                                    "options has code 150 twice",
 		"destination: 172.20.0.9/32 → destination: fd00::/64":                                     "networkConfig.routes[0].destination must be IPv4",
 		"gateway: 192.168.100.5}] → gateway: 10.0.0.5}]":                                          "networkConfig.routes[0].gateway must lie inside",
-		"relays: [192.168.100.9 → relays: [192.168.100.9/24":                                      `relays[0] "192.168.100.9/24" must be an address or a network with its host bits zero`,
+		"relays: [192.168.100.9 → relays: [192.168.100.9/24":                                      `relays[0] "192.168.100.9/24" must be an IPv4 address or a network with its host bits zero`,
+		"relays: [192.168.100.9 → relays: [0.0.0.0/0":                                             `relays[0] "0.0.0.0/0" must be an IPv4 address or a network with its host bits zero, and not all of IPv4`,
+		"relays: [192.168.100.9 → relays: ['fd00::9'":                                             `relays[0] "fd00::9" must be an IPv4 address`,
+		"start: 192.168.100.12 → start: 192.168.99.12":                                            "excludeRanges[0] must lie inside 192.168.100.0/24",
+		"ntpServers: [192.168.100.4] → ntpServers: [224.0.1.1]":                                   "networkConfig.ntpServers[0] 224.0.1.1 must be the address of a server",
 	} {
 		t.Run(complaint, func(t *testing.T) {
 			_, err := ConfigOf(server(t, replaced(t, change)), 0)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(complaint)))
 		})
 	}
+}
+
+func TestNobodyToServeIsAnError(t *testing.T) {
+	object := server(t, everyField)
+	object.Spec.VMNamespace, object.Spec.Reservations = "", nil
+	_, err := ConfigOf(object, 0)
+	NewWithT(t).Expect(err).To(MatchError("unknownClients Ignore serves nobody without reservations or vmNamespace, e.g. vmNamespace: clusters-c1"))
 }
 
 func TestEachInstanceServesItsAddress(t *testing.T) {

@@ -176,7 +176,7 @@ func (d *Daemon) serves(object *v1alpha1.DNSServer) (field string, at v1alpha1.I
 
 // publish answers from an object and the leases, beginning with the next query.
 func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
-	intent, err := intentOf(object, d.leases.promised())
+	intent, err := IntentOf(object, d.leases.promised())
 	if err != nil {
 		return err
 	}

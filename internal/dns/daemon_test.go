@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,9 +162,14 @@ func TestAFileIsServedAndFollowedWithinASecond(t *testing.T) {
 
 func TestABadFileAtTheStartIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dns.yaml")
-	file(t, path, "192.0.2.1", "192.168.100.4")
+	file(t, path, "127.0.0.1", "192.168.100.4")
+	g := NewWithT(t)
+	content, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	elsewhere := strings.NewReplacer("127.0.0.1", "192.0.2.1", "127.0.0.0/8", "192.0.2.0/24").Replace(string(content))
+	g.Expect(os.WriteFile(path, []byte(elsewhere), 0o600)).To(Succeed())
 	d := &Daemon{Flags: &daemon.Flags{ConfigFile: path}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	NewWithT(t).Expect(d.Run(t.Context())).To(MatchError(ContainSubstring("no network device carries 192.0.2.1")))
+	g.Expect(d.Run(t.Context())).To(MatchError(ContainSubstring("no network device carries 192.0.2.1")))
 }
 
 func TestLeasesAreNamedAsTheyComeAndGo(t *testing.T) {
@@ -248,7 +254,7 @@ func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
 func TestASecondInstanceServesItsAddressAndSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	served := object("192.168.100.4")
-	served.Spec.NetworkConfig.ServerIP, served.Spec.NetworkConfig.AdditionalServerIPs = "192.0.2.2", []v1alpha1.IPAddress{"127.0.0.1"}
+	served.Spec.NetworkConfig.ServerIP, served.Spec.NetworkConfig.AdditionalServerIPs = "127.0.0.2", []v1alpha1.IPAddress{"127.0.0.1"}
 	c := cluster(served)
 	d := startInstance(t, 1, ports.Free(t), "", daemon.Flags{Namespace: "ns"}, c)
 	answers := d.says("api.c1.example.com.", mdns.TypeA)
@@ -298,7 +304,7 @@ func TestAnInstanceAsksNeitherItselfNorTheOther(t *testing.T) {
 		g.Expect(d.othersOfNode(served)).To(Equal([]netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")}))
 	}
 	served.Spec.UpstreamDNS = []v1alpha1.IPAddress{"127.0.0.2"}
-	_, err := intentOf(served, nil)
+	_, err := IntentOf(served, nil)
 	g.Expect(err).To(MatchError(ContainSubstring("127.0.0.2 is this server itself")))
 }
 

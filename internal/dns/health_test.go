@@ -78,7 +78,7 @@ func TestHealthChecksAreValid(t *testing.T) {
 	} {
 		served := object("192.168.100.4")
 		served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{wrong}
-		_, err := intentOf(served, nil)
+		_, err := IntentOf(served, nil)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
 	}
 }

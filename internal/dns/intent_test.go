@@ -1,7 +1,9 @@
 package dns
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dns/records"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 func TestAnObjectBecomesAnIntent(t *testing.T) {
@@ -26,7 +29,7 @@ func TestAnObjectBecomesAnIntent(t *testing.T) {
 	declined.Spec.State = v1alpha1.LeaseDeclined
 	unnamed := lease("", "192.168.100.60", time.Unix(2000, 0))
 
-	got, err := intentOf(server, []*v1alpha1.DHCPLease{early, declined, late, unnamed})
+	got, err := IntentOf(server, []*v1alpha1.DHCPLease{early, declined, late, unnamed})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got).To(Equal(records.Intent{
 		Domain: "c1.example.com.",
@@ -52,17 +55,59 @@ func TestAWrongFieldIsNamed(t *testing.T) {
 		"spec.staticEntries[0].ip":                  func(s *v1alpha1.DNSServerSpec) { s.StaticEntries[0].IP = "192.0.2.1\nreload" },
 		"spec.internalEntries[0].hostname":          func(s *v1alpha1.DNSServerSpec) { s.InternalEntries[0].Hostname = "a.*.example.com" },
 		"spec.networkConfig.secondaryNetworkCIDR":   func(s *v1alpha1.DNSServerSpec) { s.NetworkConfig.SecondaryNetworkCIDR = "everything" },
-		"spec.networkConfig.clientCIDRs[0]":         func(s *v1alpha1.DNSServerSpec) { s.NetworkConfig.ClientCIDRs = []v1alpha1.CIDR{"10.0.0.0"} },
+		"spec.networkConfig.clientCIDRs[0]: \"10":   func(s *v1alpha1.DNSServerSpec) { s.NetworkConfig.ClientCIDRs = []v1alpha1.CIDR{"10.0.0.0"} },
 		"spec.deniedZones[0]":                       func(s *v1alpha1.DNSServerSpec) { s.DeniedZones = []v1alpha1.DNSName{"."} },
 		"spec.upstreamDNS[0]: \"dns.example.com\"":  func(s *v1alpha1.DNSServerSpec) { s.UpstreamDNS = []v1alpha1.IPAddress{"dns.example.com"} },
 		"spec.upstreamDNS[1]: 127.0.0.1 is this":    func(s *v1alpha1.DNSServerSpec) { s.UpstreamDNS = []v1alpha1.IPAddress{"192.0.2.53", "127.0.0.1"} },
-		"spec.cacheTTL: 1ms is less than a second":  func(s *v1alpha1.DNSServerSpec) { s.CacheTTL.Duration = time.Millisecond },
+		"spec.cacheTTL: 1ms must be between 1s and": func(s *v1alpha1.DNSServerSpec) { s.CacheTTL.Duration = time.Millisecond },
+		"spec.cacheTTL: 169h0m0s must be":           func(s *v1alpha1.DNSServerSpec) { s.CacheTTL.Duration = 169 * time.Hour },
+		"spec.networkConfig.clientCIDRs[0]: \"10.20.0.1/16\" is not a network with its host bits zero": func(s *v1alpha1.DNSServerSpec) {
+			s.NetworkConfig.ClientCIDRs = []v1alpha1.CIDR{"10.20.0.1/16"}
+		},
+		"spec.networkConfig.secondaryNetworkCIDR: 126.0.0.0/7 must be /8 or longer": func(s *v1alpha1.DNSServerSpec) { s.NetworkConfig.SecondaryNetworkCIDR = "126.0.0.0/7" },
+		"spec.networkConfig.serverIP: 128.0.0.1 must lie inside":                    func(s *v1alpha1.DNSServerSpec) { s.NetworkConfig.ServerIP = "128.0.0.1" },
+		"spec.networkConfig.additionalServerIPs[0]: 128.0.0.1 must lie inside": func(s *v1alpha1.DNSServerSpec) {
+			s.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"128.0.0.1"}
+		},
+		"spec.networkConfig.additionalServerIPs[0]: 127.0.0.1 is the first instance's": func(s *v1alpha1.DNSServerSpec) {
+			s.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"127.0.0.1"}
+		},
+		"spec.networkConfig.additionalServerIPs: 2 are listed; list at most 1": func(s *v1alpha1.DNSServerSpec) {
+			s.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"127.0.0.2", "127.0.0.3"}
+		},
+		"spec.networkConfig.clientCIDRs: 33 are listed": func(s *v1alpha1.DNSServerSpec) {
+			s.NetworkConfig.ClientCIDRs = slices.Repeat([]v1alpha1.CIDR{"10.0.0.0/8"}, 33)
+		},
+		"spec.staticEntries[0].ip: \"FD00::5\" is not an IP address in canonical form": func(s *v1alpha1.DNSServerSpec) { s.StaticEntries[0].IP = "FD00::5" },
+		"spec.internalEntries[1]: {api.c1.example.com 172.30.0.9} is internalEntries[0] already": func(s *v1alpha1.DNSServerSpec) {
+			s.InternalEntries = slices.Repeat(s.InternalEntries, 2)
+		},
+		"spec.staticEntries: 513 are listed": func(s *v1alpha1.DNSServerSpec) {
+			for n := range valid.MostStaticEntries {
+				s.StaticEntries = append(s.StaticEntries, v1alpha1.DNSEntry{Hostname: v1alpha1.DNSNameOrWildcard(fmt.Sprintf("a%d", n)), IP: "127.0.0.4"})
+			}
+		},
+		"spec.deniedZones[1]: cluster.local is deniedZones[0] already": func(s *v1alpha1.DNSServerSpec) {
+			s.DeniedZones = []v1alpha1.DNSName{"cluster.local", "cluster.local"}
+		},
+		"spec.upstreamDNS: 9 are listed": func(s *v1alpha1.DNSServerSpec) {
+			s.UpstreamDNS = slices.Repeat([]v1alpha1.IPAddress{"192.0.2.53"}, 9)
+		},
+		"spec.upstreamDNS[0]: 224.0.0.1 must be the address of a server": func(s *v1alpha1.DNSServerSpec) { s.UpstreamDNS = []v1alpha1.IPAddress{"224.0.0.1"} },
+		"spec.healthChecks[1]: 127.0.0.4 is healthChecks[0] already": func(s *v1alpha1.DNSServerSpec) {
+			s.HealthChecks = []v1alpha1.DNSHealthCheck{{IP: "127.0.0.4"}, {IP: "127.0.0.4", Port: 443}}
+		},
+		"spec.healthChecks: 5 are listed": func(s *v1alpha1.DNSServerSpec) {
+			for n := range 5 {
+				s.HealthChecks = append(s.HealthChecks, v1alpha1.DNSHealthCheck{IP: v1alpha1.IPAddress(fmt.Sprintf("127.0.0.%d", 4+n))})
+			}
+		},
 		"spec.upstreamDNS[0]: \"fe80::1%eth0\" is ": func(s *v1alpha1.DNSServerSpec) { s.UpstreamDNS = []v1alpha1.IPAddress{"fe80::1%eth0"} },
 	} {
 		t.Run(field, func(t *testing.T) {
 			server := object("192.168.100.4")
 			change(&server.Spec)
-			_, err := intentOf(server, nil)
+			_, err := IntentOf(server, nil)
 			NewWithT(t).Expect(err).To(MatchError(HavePrefix(field)))
 			NewWithT(t).Expect(strings.Count(err.Error(), "spec.")).To(Equal(1), "only this field is wrong")
 		})
@@ -78,7 +123,7 @@ func FuzzObject(f *testing.F) {
 		if yaml.Unmarshal(content, server) != nil {
 			return
 		}
-		in, err := intentOf(server, nil)
+		in, err := IntentOf(server, nil)
 		if err != nil {
 			return
 		}

@@ -9,8 +9,9 @@ const (
 	LongestLease  = 8760 * time.Hour
 	// DefaultLease: an outage of an hour must not cost workers their addresses.
 	DefaultLease = 24 * time.Hour
-	// ShortestCacheTTL is how long answers of an upstream are cached at least, and DefaultCacheTTL how long at most by default.
+	// ShortestCacheTTL is how long answers of an upstream are cached at least, and LongestCacheTTL and DefaultCacheTTL how long at most.
 	ShortestCacheTTL = time.Second
+	LongestCacheTTL  = 168 * time.Hour
 	DefaultCacheTTL  = time.Hour
 	// DefaultConnectTimeout is how long the proxy tries to connect to a backend.
 	DefaultConnectTimeout = 30 * time.Second
@@ -21,6 +22,9 @@ const (
 
 // LeaseTime says whether a lease can last this long.
 func LeaseTime(d time.Duration) bool { return d >= ShortestLease && d <= LongestLease }
+
+// CacheTTL says whether answers can be cached this long.
+func CacheTTL(d time.Duration) bool { return d >= ShortestCacheTTL && d <= LongestCacheTTL }
 
 // ConnectTimeout says whether the proxy can try for this many seconds.
 func ConnectTimeout(seconds int32) bool {
@@ -33,6 +37,16 @@ const (
 	MostResolvers = 8
 	// MostHostnames that a DNSServer answers on the VLAN; a wildcard counts as one.
 	MostHostnames = 256
+	// MostStaticEntries of a DNSServer: each hostname at both proxies.
+	MostStaticEntries = 2 * MostHostnames
+	// MostInternalEntries of a DNSServer.
+	MostInternalEntries = 256
+	// MostHealthChecks of a DNSServer.
+	MostHealthChecks = 4
+	// MostClientNetworks of a DNSServer.
+	MostClientNetworks = 32
+	// MostFurtherInstances of a daemon, beside the first.
+	MostFurtherInstances = 1
 	// MostDeniedZones of a DNSServer.
 	MostDeniedZones = 64
 	// MostExclusions are the ranges that a DHCPServer excludes: more than a /23 can have.

@@ -28,6 +28,12 @@ func Address(text string) (netip.Addr, bool) {
 	return a.Unmap(), true
 }
 
+// Canonical parses an address in the one form that a schema takes, so that addresses can be compared as texts.
+func Canonical(text string) (netip.Addr, bool) {
+	a, ok := Address(text)
+	return a, ok && a.String() == text
+}
+
 // Target parses an address and port that a proxy can connect to.
 func Target(text string) (netip.AddrPort, bool) {
 	at, err := netip.ParseAddrPort(text)

@@ -38,6 +38,7 @@ func TestAddresses(t *testing.T) {
 		return func(text string) bool { _, ok := read(text); return ok }
 	}
 	judged(t, is(Address), []string{"10.0.0.1", "fd00::1"}, []string{"", "10.0.0", "fe80::1%eth0"})
+	judged(t, is(Canonical), []string{"10.0.0.1", "fd00::1"}, []string{"10.0.0", "FD00::1", "fd00:0::1", "::ffff:10.0.0.1", "fe80::1%eth0"})
 	judged(t, func(text string) bool { _, ok := Target(text); return ok }, []string{"10.0.0.1:443", "[fd00::1]:1"}, []string{"10.0.0.1", "10.0.0.1:0", "[fe80::1%eth0]:443"})
 	judged(t, Server, []netip.Addr{netip.MustParseAddr("10.0.0.53"), netip.MustParseAddr("fe80::1")},
 		[]netip.Addr{{}, netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("224.0.0.1")})

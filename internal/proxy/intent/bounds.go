@@ -12,6 +12,22 @@ import (
 
 // These are the limits of the schema, for a file, which no API server validates. A missing value is the default.
 
+// checkAddresses checks those of all instances, whichever is served here.
+func (r *reader) checkAddresses(n v1alpha1.ProxyNetworkConfig) {
+	if more := len(n.AdditionalServerIPs); more > valid.MostFurtherInstances {
+		r.refuse("networkConfig.additionalServerIPs: %d are listed; list at most %d", more, valid.MostFurtherInstances)
+	}
+	for i, ip := range n.ServerIPs() {
+		field := v1alpha1.ServerIPField(i)
+		if _, ok := valid.Canonical(string(ip)); !ok {
+			r.refuse("%s %q is not an IP address in canonical form, e.g. 192.168.100.4 or fd00:100::4", field, ip)
+		}
+		if i > 0 && (ip == n.ServerIP || slices.ContainsFunc(n.CapturedAddresses, func(c v1alpha1.CapturedAddress) bool { return c.IP == ip })) {
+			r.refuse("%s %s is serverIP or a captured address, which the first instance has; give each instance an address of its own", field, ip)
+		}
+	}
+}
+
 func (r *reader) checkLists(spec v1alpha1.ProxyServerSpec) {
 	if n := len(spec.Backends); n == 0 || n > valid.MostBackends {
 		r.refuse("backends: %d are listed; list 1 to %d", n, valid.MostBackends)
@@ -21,9 +37,9 @@ func (r *reader) checkLists(spec v1alpha1.ProxyServerSpec) {
 	}
 	seen := map[netip.Addr]bool{}
 	for _, captured := range spec.NetworkConfig.CapturedAddresses {
-		ip, ok := valid.Address(string(captured.IP))
+		ip, ok := valid.Canonical(string(captured.IP))
 		if !ok || seen[ip] {
-			r.refuse("networkConfig.capturedAddresses: ip %q must be an IP address, e.g. 203.0.113.7, and unique", captured.IP)
+			r.refuse("networkConfig.capturedAddresses: ip %q must be an IP address in canonical form, e.g. 203.0.113.7, and unique", captured.IP)
 		}
 		seen[ip] = true
 		if n := len(captured.Ports); n == 0 || n > valid.MostCapturedPorts || twice(captured.Ports) {
@@ -52,6 +68,9 @@ func (r *reader) checkBounds(b v1alpha1.ProxyBackend) {
 	}
 	if protocolOf(b) == TCP && len(b.AlternateHostnames) > 0 {
 		r.refuse("backend %s: alternateHostnames need protocol TLS: plain TCP carries no name", b.Name)
+	}
+	if b.TargetPort != 0 && !valid.Port(b.TargetPort) {
+		r.refuse("backend %s: targetPort %d is not a port (1 to 65535)", b.Name, b.TargetPort)
 	}
 	for _, name := range []v1alpha1.ObjectName{b.TargetService, b.TargetNamespace} {
 		if name != "" && len(validation.IsDNS1123Subdomain(string(name))) > 0 {

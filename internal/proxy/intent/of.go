@@ -67,14 +67,13 @@ func (r *reader) refuse(format string, args ...any) {
 
 func (r *reader) checkPlace(n v1alpha1.ProxyNetworkConfig) {
 	field, all := v1alpha1.ServerIPField(r.here.Instance), n.ServerIPs()
+	r.checkAddresses(n)
 	if r.here.Instance >= len(all) {
 		r.refuse("%v", valid.Unset(field))
 		return
 	}
 	r.vip = parseIP(all[r.here.Instance])
-	if !r.vip.IsValid() {
-		r.refuse("%s %q is not an IP address", field, all[r.here.Instance])
-	} else if r.here.Devices[r.vip] == "" {
+	if r.vip.IsValid() && r.here.Devices[r.vip] == "" {
 		r.refuse("%s %s is on no network device here; add it to one, or, in a pod, check the network attachment", field, r.vip)
 	}
 }
@@ -115,8 +114,8 @@ func (r *reader) checkBackend(b v1alpha1.ProxyBackend) {
 	if onPods(b) && (b.Port == names.HealthPort || b.Port == names.MetricsPort) {
 		r.refuse("backend %s: port %d of the pod's address is the proxy's own; use views: VLAN or another port", b.Name, b.Port)
 	}
-	for _, name := range serverNames(b) {
-		if len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "*."))) > 0 {
+	for _, name := range append([]v1alpha1.DNSNameOrWildcard{b.Hostname}, b.AlternateHostnames...) {
+		if name != "" && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(string(name), "*."))) > 0 {
 			r.refuse("backend %s: hostname %q is not a DNS name; write it in lower case, with at most a leading %q", b.Name, name, "*.")
 		}
 	}
@@ -220,8 +219,8 @@ func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
 	for _, s := range spec.TargetAddresses {
 		target, ok := valid.Target(s)
 		switch {
-		case !ok:
-			r.refuse("backend %s: target %q is not ip:port", spec.Name, s)
+		case !ok || s != strings.ToLower(s):
+			r.refuse("backend %s: target %q is not ip:port in lower case, e.g. 10.20.0.5:443 or [fd00::5]:443", spec.Name, s)
 		case unroutable.Is(target.Addr()):
 			r.refuse("backend %s: target %s is a loopback, link-local, multicast or metadata address; the proxy never dials those", spec.Name, s)
 		default:

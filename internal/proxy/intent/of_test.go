@@ -167,8 +167,21 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 				s.Backends[1].AlternateHostnames = append(s.Backends[1].AlternateHostnames, v1alpha1.DNSNameOrWildcard(fmt.Sprintf("a%d", n)))
 			}
 		}, "alternateHostnames has 33; list at most 32"},
-		"a service in capitals":        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetService = "KAS" }, `"KAS" is not a name of a Service or namespace`},
-		"a captured network":           {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7/24", Ports: []v1alpha1.Port{443}}), `ip "203.0.113.7/24" must be an IP address`},
+		"a service in capitals":              {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetService = "KAS" }, `"KAS" is not a name of a Service or namespace`},
+		"a captured network":                 {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7/24", Ports: []v1alpha1.Port{443}}), `ip "203.0.113.7/24" must be an IP address`},
+		"a second address that is the first": {further("192.168.100.10"), "networkConfig.additionalServerIPs[0] 192.168.100.10 is serverIP or a captured address"},
+		"a second address that is captured": {func(s *v1alpha1.ProxyServerSpec) {
+			further("203.0.113.7")(s)
+			capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{443}})(s)
+		}, "networkConfig.additionalServerIPs[0] 203.0.113.7 is serverIP or a captured address"},
+		"three addresses":                 {further("192.168.100.11", "192.168.100.12"), "networkConfig.additionalServerIPs: 2 are listed; list at most 1"},
+		"a second address that is none":   {further("192.168.100"), `networkConfig.additionalServerIPs[0] "192.168.100" is not an IP address in canonical form`},
+		"an address in another form":      {further("FD00::5"), `networkConfig.additionalServerIPs[0] "FD00::5" is not an IP address in canonical form`},
+		"a captured one in another form":  {capturing(v1alpha1.CapturedAddress{IP: "::ffff:203.0.113.7", Ports: []v1alpha1.Port{443}}), `ip "::ffff:203.0.113.7" must be an IP address in canonical form`},
+		"a target in capitals":            {targeting("[FD00::5]:443"), `target "[FD00::5]:443" is not ip:port in lower case`},
+		"a target port that is none":      {func(s *v1alpha1.ProxyServerSpec) { targeting("10.0.0.1:443")(s); s.Backends[1].TargetPort = 70000 }, "backend ignition: targetPort 70000 is not a port"},
+		"a hostname of plain TCP, broken": {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Protocol, s.Backends[1].Hostname = "TCP", "a b" }, `backend ignition: hostname "a b" is not a DNS name`},
+
 		"a captured address twice":     {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{443}}, v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{80}}), "and unique"},
 		"a captured address, no port":  {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7"}), "has 0 ports; list 1 to 16 different ones"},
 		"a captured port that is none": {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{70000}}), "port 70000 is not a port"},
@@ -196,6 +209,10 @@ func numbered(n int) (addresses []string) {
 		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:443", i+1))
 	}
 	return addresses
+}
+
+func further(addresses ...v1alpha1.IPAddress) func(*v1alpha1.ProxyServerSpec) {
+	return func(s *v1alpha1.ProxyServerSpec) { s.NetworkConfig.AdditionalServerIPs = addresses }
 }
 
 func capturing(addresses ...v1alpha1.CapturedAddress) func(*v1alpha1.ProxyServerSpec) {
