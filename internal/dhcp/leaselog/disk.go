@@ -15,6 +15,8 @@ type disk interface {
 	// Replace puts a new file in place of path, whole and durable, and returns it for appending. After an error that is not errUntouched, it is
 	// unknown which of the two files is there.
 	Replace(path string, content []byte) (file, error)
+	// Free gives up the dead parts of path. Before, it makes the live ones durable as they were read: they may be in the page cache alone.
+	Free(path string, content []byte, live, dead []span) error
 	// Volume is the size of path's volume, in octets.
 	Volume(path string) (int, error)
 }
@@ -35,6 +37,28 @@ func (osDisk) Volume(path string) (int, error) {
 	var volume unix.Statfs_t
 	err := unix.Statfs(filepath.Dir(path), &volume)
 	return int(volume.Blocks) * int(volume.Bsize), err
+}
+
+func (osDisk) Free(path string, content []byte, live, dead []span) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for _, s := range live {
+		if _, err := f.WriteAt(content[s.from:s.to], int64(s.from)); err != nil {
+			return err
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	for _, s := range dead {
+		if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(s.from), int64(s.to-s.from)); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 func (osDisk) Replace(path string, content []byte) (file, error) {

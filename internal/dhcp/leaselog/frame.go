@@ -25,7 +25,12 @@ type entry struct {
 	Gone   string        `json:"gone,omitempty"`
 	Clock  *clock.Saved  `json:"clock,omitempty"`
 	Closed bool          `json:"closed,omitempty"`
+
+	at span // of its frame in the file that was read
 }
+
+// span is a part of the file.
+type span struct{ from, to int }
 
 // address is the address of the entry; invalid if it has none.
 func (e entry) address() netip.Addr {
@@ -60,22 +65,33 @@ func checksum(payload []byte) uint32 {
 }
 
 // parse reads all whole frames. After damage it looks for the next whole one: every lease that can still be read is a promise that must be kept.
-// damaged counts the octets that were skipped, a torn last write among them.
-func parse(content []byte) (entries []entry, damaged int) {
-	rest, ok := bytes.CutPrefix(content, []byte(magic))
-	if !ok {
-		damaged = len(content) - len(rest)
+// damaged are the parts that were skipped, a torn last write among them.
+func parse(content []byte) (entries []entry, damaged []span) {
+	at := 0
+	if bytes.HasPrefix(content, []byte(magic)) {
+		at = len(magic)
 	}
-	for len(rest) > 0 {
-		e, size := readFrame(rest)
+	for at < len(content) {
+		e, size := readFrame(content[at:])
 		if size == 0 {
-			next := nextFrame(rest)
-			rest, damaged = rest[next:], damaged+next
+			next := at + nextFrame(content[at:])
+			damaged = appendSpan(damaged, span{at, next})
+			at = next
 			continue
 		}
-		entries, rest = append(entries, e), rest[size:]
+		e.at = span{at, at + size}
+		entries, at = append(entries, e), at+size
 	}
 	return entries, damaged
+}
+
+// appendSpan joins a span to the last one if it follows it.
+func appendSpan(all []span, s span) []span {
+	if last := len(all) - 1; last >= 0 && all[last].to == s.from {
+		all[last].to = s.to
+		return all
+	}
+	return append(all, s)
 }
 
 // opening begins every payload. After damage it marks where to try the next frame, since a checksum at each octet would take minutes.

@@ -21,15 +21,16 @@ func (l *Log) load() error {
 	for _, e := range entries {
 		l.apply(e)
 	}
-	if damaged == 0 {
+	if len(damaged) == 0 {
 		closes := slices.ContainsFunc(entries, func(e entry) bool { return e.Closed }) // releases until 2026-11-24 did not close files
 		if len(entries) == 0 || closes && !entries[len(entries)-1].Closed {
 			l.log.Warn("the lease file was not closed: the last process was killed, or somebody cut the file off; what it has is served", "file", l.path, "leases", len(l.records))
 		}
 		return nil
 	}
-	err = os.WriteFile(l.aside(), content, 0o600) // leases are served even if it cannot be kept
-	log := l.log.With("file", l.path, "octets", damaged, "copy", l.aside())
+	octets, copied := skipped(content, damaged)
+	err = os.WriteFile(l.aside(), copied, 0o600) // leases are served even if it cannot be kept
+	log := l.log.With("file", l.path, "octets", octets, "copy", l.aside(), "copied", len(copied))
 	if err != nil {
 		log = log.With("error", errors.Join(err, os.Remove(l.aside()))) // a partial file takes up room
 	}
@@ -38,7 +39,19 @@ func (l *Log) load() error {
 	return nil
 }
 
-// aside is where a damaged file is kept for an admin to look at.
+// copyMost is how much of a damaged file is copied: a copy of all of it would take up the room of the leases.
+const copyMost = 1 << 20
+
+// skipped are how many octets are damaged, and the first of them.
+func skipped(content []byte, damaged []span) (octets int, first []byte) {
+	for _, s := range damaged {
+		octets += s.to - s.from
+		first = append(first, content[s.from:min(s.to, s.from+copyMost-len(first))]...)
+	}
+	return octets, first
+}
+
+// aside is where the damaged parts are kept for an admin to look at.
 func (l *Log) aside() string { return l.path + ".damaged" }
 
 func (l *Log) apply(e entry) {

@@ -41,6 +41,8 @@ type Log struct {
 	later  int  // a failed compaction is tried again at this size
 	volume int  // size of the file's volume
 	failed bool // the file cannot be trusted, and nothing is appended to it any more
+	// reclaimed: since the last rewrite, room was made in the file itself.
+	reclaimed bool
 
 	requests chan *request
 	quit     chan struct{} // asks run to end
@@ -86,7 +88,7 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 		l.log.Warn("the size of the lease file's volume is not known", "file", path, "error", err)
 		l.volume = wasteMost * wastePart
 	}
-	if err := l.rewrite(); err != nil { // a file that another process left is not trusted
+	if err := l.renew(); err != nil { // a file that another process left is not trusted
 		l.fail(err)
 	}
 	go l.run()
@@ -227,13 +229,26 @@ func (l *Log) compact() error {
 }
 
 func (l *Log) heal() error {
-	if err := l.rewrite(); err != nil {
+	if err := l.renew(); err != nil {
 		return err
 	}
 	l.failed = false
 	l.log.Info("the lease file is whole again", "file", l.path)
 	l.health(nil)
 	return nil
+}
+
+// renew rewrites the file, and once after each failure makes room for that.
+func (l *Log) renew() error {
+	err := l.rewrite()
+	if !errors.Is(err, errUntouched) || l.reclaimed {
+		return err
+	}
+	l.reclaimed = true
+	if full := l.reclaim(); full != nil {
+		return errors.Join(err, fmt.Errorf("making room in %s: %w", l.path, full))
+	}
+	return l.rewrite()
 }
 
 func (l *Log) fail(err error) {
@@ -267,12 +282,12 @@ func (l *Log) rewrite() error {
 		renewed, err = l.disk.Replace(l.path, content)
 	}
 	if err != nil {
-		return fmt.Errorf("rewriting leases: %w", err)
+		return fmt.Errorf("rewriting %s: %w: make room on its volume; it is tried again, and known leases are served meanwhile", l.path, err)
 	}
 	if l.file != nil {
 		_ = l.file.Close() // the old file: replaced, and perhaps already broken
 	}
-	l.file, l.size, l.live, l.later = renewed, len(content), len(content), 0
+	l.file, l.size, l.live, l.later, l.reclaimed = renewed, len(content), len(content), 0, false
 	return nil
 }
 
