@@ -137,3 +137,33 @@ func TestALostPodIsToEndWithItsLabel(t *testing.T) {
 	w.gone(pod)
 	w.Expect(writer.Lost(w.ctx, client.ObjectKeyFromObject(pod), pod.UID)).To(Succeed(), "it is gone")
 }
+
+// While the pod of a lost node cannot end, its Deployment keeps the template of the successor, and the Infra says what to do.
+func TestATemplateWaitsForTheEndOfALostPod(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	infra := w.smallest("c1")
+	infra.Spec.InfraComponents.Proxy.Replicas = 1 // no template waits for another instance
+	w.creates(infra)
+	w.settled("c1")
+	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), func(g Gomega, d *appsv1.Deployment) {
+		g.Expect(d.Annotations).To(HaveKey(names.AnnotationServed))
+	})
+	before := proxy.Spec.Template
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lost", Namespace: w.ns, Labels: before.Labels}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
+	pod.Spec.NodeName, pod.Spec.Containers = "n2", []corev1.Container{{Name: "envoy", Image: "example.com/envoy"}}
+	w.creates(pod)
+	w.Expect((&apply.Writer{Client: w.api}).Lost(w.ctx, client.ObjectKeyFromObject(pod), pod.UID)).To(Succeed())
+	sees(w, pod, func(g Gomega, p *corev1.Pod) { g.Expect(p.DeletionTimestamp).NotTo(BeNil()) })
+
+	w.changes(infra, func() { infra.Spec.InfraComponents.Proxy.PriorityClassName = "system-cluster-critical" })
+	said := w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionTrue, "WaitingForLostPod")
+	w.Expect(said).To(And(ContainSubstring("pod lost cannot end while its node n2 does not report"), ContainSubstring("kubectl taint nodes n2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")))
+	sees(w, proxy, func(g Gomega, d *appsv1.Deployment) { g.Expect(d.Spec.Template).To(Equal(before)) })
+
+	w.Expect(w.api.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+	sees(w, proxy, func(g Gomega, d *appsv1.Deployment) {
+		g.Expect(d.Spec.Template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
+	})
+}

@@ -30,7 +30,7 @@ func (c *Child) readLost(ctx context.Context, o *Observer) (err error) {
 	key, number := client.ObjectKeyFromObject(c.Server), 0
 	c.EachInstance(func(i *workload.Instance) {
 		if err == nil {
-			i.Pods, err = o.running(ctx, key, number)
+			err = o.readBound(ctx, i, key, number)
 		}
 		number++
 	})
@@ -70,24 +70,32 @@ func (o *Observer) reports(ctx context.Context, dns types.NamespacedName, number
 	return "", err
 }
 
-// running are the pods of one of a proxy's instances that are not to end.
-func (o *Observer) running(ctx context.Context, proxy types.NamespacedName, number int) (all []workload.RunningPod, err error) {
+// readBound reads the pods of one of a proxy's instances that are on a node: those that are not to end, and one that may not be able to.
+func (o *Observer) readBound(ctx context.Context, to *workload.Instance, proxy types.NamespacedName, number int) error {
 	pods, err := o.pods(ctx, proxy, names.Proxy, number)
 	for _, p := range pods {
 		owner := metav1.GetControllerOf(&p)
-		if p.DeletionTimestamp != nil || p.Spec.NodeName == "" || owner == nil || owner.Kind != "ReplicaSet" {
+		if p.Spec.NodeName == "" || owner == nil || owner.Kind != "ReplicaSet" {
 			continue
 		}
 		node, err := get[corev1.Node](ctx, o, types.NamespacedName{Name: p.Spec.NodeName})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		one := workload.RunningPod{NamespacedName: client.ObjectKeyFromObject(&p), UID: p.UID, Settled: o.Now().Sub(p.CreationTimestamp.Time) >= settles}
+		ready := corev1.NodeCondition{}
 		if node != nil {
-			ready := kubelet.NodeReady(node)
-			one.Stranded = ready.Status == corev1.ConditionUnknown && o.Now().Sub(ready.LastTransitionTime.Time) >= workload.UnreachableSeconds*time.Second
+			ready = kubelet.NodeReady(node)
 		}
-		all = append(all, one)
+		silent := ready.Status == corev1.ConditionUnknown
+		switch {
+		case p.DeletionTimestamp == nil:
+			to.Pods = append(to.Pods, workload.RunningPod{
+				NamespacedName: client.ObjectKeyFromObject(&p), UID: p.UID, Settled: o.Now().Sub(p.CreationTimestamp.Time) >= settles,
+				Stranded: silent && o.Now().Sub(ready.LastTransitionTime.Time) >= workload.UnreachableSeconds*time.Second,
+			})
+		case silent || p.Labels[names.LabelLost] != "":
+			to.Now.Ending = workload.EndingPod{Name: p.Name, Node: p.Spec.NodeName}
+		}
 	}
-	return all, err
+	return err
 }

@@ -50,7 +50,7 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		}
 		g.Expect(cache.Create(t.Context(), pod)).To(Succeed())
 	}
-	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent", "f": "silent"} {
+	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent", "f": "silent", "g": "reports"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: name, UID: types.UID("uid-" + name)}}
 		pod.Labels = map[string]string{names.LabelApp: names.Proxy, names.LabelInstance: "own-proxy"}
 		pod.Spec.NodeName, pod.CreationTimestamp = node, metav1.NewTime(time.Now().Add(-time.Hour))
@@ -62,11 +62,12 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		if name == "b" {
 			pod.CreationTimestamp = metav1.Now()
 		}
-		if name == "e" { // it is to end already
+		ends := name == "e" || name == "g" // already
+		if ends {
 			pod.Finalizers = []string{"example.com/kept"}
 		}
 		g.Expect(cache.Create(t.Context(), pod)).To(Succeed())
-		if name == "e" {
+		if ends {
 			g.Expect(cache.Delete(t.Context(), pod)).To(Succeed())
 		}
 	}
@@ -77,13 +78,19 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "b"}, UID: "uid-b"},
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "c"}, UID: "uid-c", Settled: true},
 	))
+	g.Expect(seen.Now.Ending).To(Equal(workload.EndingPod{Name: "e", Node: "silent"}), "and not the one whose node ends it")
 	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Node: "reports", Said: v1alpha1.Instance{IP: "192.168.100.5", Health: says}}}), "one for each address that is wanted")
 
+	lost := &corev1.Pod{}
+	g.Expect(cache.Get(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "g"}, lost)).To(Succeed())
+	lost.Labels[names.LabelLost] = "true"
+	g.Expect(cache.Update(t.Context(), lost)).To(Succeed())
 	stranger := dns.DeepCopy()
 	stranger.OwnerReferences = nil
 	g.Expect(cache.Update(t.Context(), stranger)).To(Succeed())
 	seen, err = s.Child(t.Context(), proxies, types.NamespacedName{Namespace: "tenant", Name: "own-proxy"})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen.Now.Ending.Name).To(Equal("g"), "Kubernetes takes its node for sound a while longer")
 	g.Expect(seen.Lookouts).To(BeEmpty(), "of a DNSServer by hand")
 }
 

@@ -15,6 +15,7 @@ var handedOn = map[string]func(condition, reason string) finding.Builder{
 	"PullingImages":         finding.Wait,
 	"WaitingForTurn":        finding.Wait,
 	"WaitingForInstance":    finding.Wait,
+	"WaitingForLostPod":     finding.Wait,
 	"ImagePullFailed":       finding.Fail,
 	"NewPodUnschedulable":   finding.Fail,
 }

@@ -21,6 +21,7 @@ func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
 		"TemplateUpdatePending": {finding.Warn(v1alpha1.ConditionProgressing, "TemplateUpdatePending").Say("what it says"), metav1.ConditionFalse},
 		"PullingImages":         {finding.Wait(v1alpha1.ConditionProgressing, "PullingImages").Say("what it says"), metav1.ConditionTrue},
 		"WaitingForTurn":        {finding.Wait(v1alpha1.ConditionProgressing, "WaitingForTurn").Say("what it says"), metav1.ConditionTrue},
+		"WaitingForLostPod":     {finding.Wait(v1alpha1.ConditionProgressing, "WaitingForLostPod").Say("what it says"), metav1.ConditionTrue},
 		"ImagePullFailed":       {finding.Fail(v1alpha1.ConditionProgressing, "ImagePullFailed").Say("what it says"), metav1.ConditionFalse},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -114,7 +114,12 @@ type Now struct {
 	PullOver bool
 	// Turn: no other Infra's pods are being replaced.
 	Turn bool
+	// Ending is a pod that is to end and may not be able to; only for a proxy. Empty if there is none.
+	Ending EndingPod
 }
+
+// EndingPod is a pod that is to end on a node that does not report, or that is lost to the VLAN (names.LabelLost).
+type EndingPod struct{ Name, Node string }
 
 // ChildPlan is what one child gets.
 type ChildPlan struct {

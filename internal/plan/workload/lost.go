@@ -5,6 +5,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/finding"
 )
 
 // lost are the pods whose address has to come up on another node: nobody finds it on the VLAN, as DNS instances on two nodes agree; or else its
@@ -53,4 +54,17 @@ func (in Child[T]) mayBeFound(ip v1alpha1.IPAddress) bool {
 // hears says whether an instance finds one of several proxies.
 func (l Lookout) hears() bool {
 	return len(l.Said.Health) < 2 || slices.ContainsFunc(l.Said.Health, v1alpha1.Health.Hears)
+}
+
+// awaitsEnd: for a new template, a Deployment ends the pod that serves, and makes none until all older ones have ended, also those that cannot
+// (kubernetes, pkg/controller/deployment/recreate.go, oldPodsRunning). A successor of the same template does not wait.
+func (w workload) awaitsEnd(p *ChildPlan) bool {
+	ending := w.now.Ending
+	if ending.Name == "" {
+		return false
+	}
+	p.Find(finding.Wait(v1alpha1.ConditionProgressing, "WaitingForLostPod").
+		Say("the new pod with %s waits, and the previous one keeps serving, because pod %s cannot end while its node %s does not report; start the node or, once you know that the machine is off, run: kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+			w.Addresses[0].Addr(), ending.Name, ending.Node, ending.Node))
+	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -99,4 +100,50 @@ func TestALostPodOfAFrozenProxyIsReplaced(t *testing.T) {
 	p := Proxy(in)
 	g.Expect(p.Frozen).To(BeTrue())
 	g.Expect(p.Lost).To(HaveLen(1))
+}
+
+// A Deployment would end the pod that serves for a new template, and make none of it while the one on the lost node cannot end. The other proxy's
+// pod does not wait for that one.
+func TestANewTemplateWaitsWhileALostPodCannotEnd(t *testing.T) {
+	for number := range 2 {
+		g, in := NewWithT(t), Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, two().Surroundings}
+		in.Server.Namespace, in.Server.Name = "clusters", "c1-proxy"
+		in.Server.Spec.NetworkConfig.ServerIP, in.Server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.3", []v1alpha1.IPAddress{"192.168.100.4"}
+		plan := func() (images []string, p ChildPlan) {
+			p = Proxy(in)
+			all := kindIn[*acapps.DeploymentApplyConfiguration](p.Objects)
+			g.Expect(all).To(HaveLen(2), "%v", p.Findings)
+			in.Running, in.Further[0].Running = all[0].Annotations, all[1].Annotations
+			for _, d := range all {
+				images = append(images, *d.Spec.Template.Spec.Containers[0].Image)
+			}
+			return images, p
+		}
+		plan()
+		in.EachInstance(func(i *Instance) { i.Now = Now{Serves: true, Rolled: true, PullOver: true, Turn: true} })
+		plan() // which records that they served
+		of := &in.Instance
+		if number > 0 {
+			of = &in.Further[0]
+		}
+		of.Now.Ending = EndingPod{Name: "lost", Node: "n2"}
+		_, p := plan()
+		g.Expect(p.Findings).To(BeEmpty(), "nothing is to change")
+		in.Server.Spec.ManagerImage, in.Settings.AllowImageOverride = imageAfter, true
+		for range 2 {
+			_, p = plan()
+		}
+		images, p := plan()
+		g.Expect(images[number]).To(Equal(imageBefore))
+		g.Expect(images[1-number]).To(Equal(imageAfter), "the other proxy's pod can end")
+		g.Expect(p.Findings).To(ConsistOf(And(HaveField("Reason", "WaitingForLostPod"),
+			HaveField("Message", And(ContainSubstring("the new pod with "+[]string{"192.168.100.3", "192.168.100.4"}[number]), HaveSuffix("run: kubectl taint nodes n2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"))))))
+		of.Now.Serves, of.Now.Rolled = false, false
+		images, _ = plan()
+		g.Expect(images[number]).To(Equal(imageBefore), "nothing but its successor can serve")
+		of.Now = Now{Serves: true, Rolled: true, PullOver: true, Turn: true}
+		images, p = plan()
+		g.Expect(images).To(Equal([]string{imageAfter, imageAfter}), "it has ended")
+		g.Expect(p.Findings).To(BeEmpty())
+	}
 }

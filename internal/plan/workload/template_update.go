@@ -27,7 +27,7 @@ func (w workload) choose(p *ChildPlan, template *accore.PodTemplateSpecApplyConf
 	case relied && w.stays(last):
 		p.Find(w.waits())
 		return w.sealed(last)
-	case relied && (w.now.Serves && (w.awaitsPeer(p) || w.postponed(p, last, newest)) || !w.now.Serves && w.awaitsStart(p)):
+	case relied && (w.awaitsEnd(p) || w.now.Serves && (w.awaitsPeer(p) || w.postponed(p, last, newest)) || !w.now.Serves && w.awaitsStart(p)):
 		last.annotations = w.asItWas(last)
 		return last
 	}

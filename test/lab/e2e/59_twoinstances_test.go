@@ -111,6 +111,11 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 		t.Errorf("no connection by name for %s", gap)
 	}
 	awaitCondition(t, ctx, "clusters", "infra/twin", "Degraded", "True", "InstanceDown")
+	kubectl(t, ctx, "-n", "clusters", "patch", "infra", "twin", "--type=merge", "-p", `{"spec":{"infraComponents":{"proxy":{"priorityClassName":"system-cluster-critical"}}}}`)
+	awaitMessage(t, ctx, "clusters", "infra/twin", "Progressing", "True", "WaitingForLostPod", "kubectl taint nodes node2 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	if _, err := answers(bound, net.JoinHostPort(proxies[1], "6443"), ""); err != nil {
+		t.Errorf("an edit while node2 is lost ended the successor: %v", err)
+	}
 	_, err = lab.Lab(ctx, "mend")
 	must(t, err)
 	back := time.Now()
