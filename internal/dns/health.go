@@ -39,20 +39,29 @@ func newHealth(start func(func() error), answered func() error, judged func(), l
 	return &health{start: start, answered: answered, judged: judged, log: log, checked: map[netip.AddrPort]*sight{}}
 }
 
-// check checks these addresses from now on, each until ctx ends, and no others.
+// check checks these addresses from now on, each until ctx ends, and no others. One whose port changes is as it was until it is checked.
 func (h *health) check(ctx context.Context, from vantage, all []netip.AddrPort) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	was := map[netip.Addr]sight{}
 	for at, s := range h.checked {
 		if !slices.Contains(all, at) {
 			s.stop()
+			was[at.Addr()] = *s
 			delete(h.checked, at)
+			healthyAddresses.DeleteLabelValues(at.Addr().String())
 		}
 	}
 	for _, at := range all {
 		if h.checked[at] == nil {
-			one, stop := context.WithCancel(ctx)
-			h.checked[at] = &sight{stop: stop, heard: time.Now(), state: v1alpha1.HealthAnswers}
+			s, known := was[at.Addr()]
+			if !known {
+				s = sight{heard: time.Now(), state: v1alpha1.HealthAnswers}
+			}
+			var one context.Context
+			one, s.stop = context.WithCancel(ctx)
+			h.checked[at] = &s
+			tellHealth(at.Addr(), s)
 			h.start(func() error { return h.follow(one, from, at) })
 		}
 	}
@@ -64,7 +73,12 @@ func (h *health) down(of []netip.AddrPort) map[netip.Addr]bool {
 	defer h.mu.Unlock()
 	all := map[netip.Addr]bool{}
 	for _, at := range of {
-		all[at.Addr()] = h.checked[at] != nil && h.checked[at].down
+		all[at.Addr()] = false
+	}
+	for at, s := range h.checked { // perhaps at another port than from now on
+		if _, is := all[at.Addr()]; is {
+			all[at.Addr()] = s.down
+		}
 	}
 	return all
 }
@@ -140,6 +154,7 @@ func (h *health) note(ctx context.Context, at netip.AddrPort, err error, found f
 	found(s)
 	s.state = s.next(time.Now())
 	turned, judged := s.down != down, s.state
+	tellHealth(at.Addr(), *s)
 	h.mu.Unlock()
 	if turned {
 		h.tells(at, err)

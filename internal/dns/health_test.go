@@ -14,6 +14,7 @@ import (
 	mdns "github.com/miekg/dns"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -131,6 +132,43 @@ func TestEachInstanceIsHeard(t *testing.T) {
 	h.hear(nil, "127.0.0.1")
 	g.Expect(h.checked[at].own).To(BeEmpty())
 	g.Expect(h.checked[at].others).To(BeEmpty())
+}
+
+// Names would have it again for as long as its checks take to fail, and its silence would count anew.
+func TestAnAddressWhoseCheckGetsAnotherPortIsAsItWas(t *testing.T) {
+	g, before, after := NewWithT(t), netip.MustParseAddrPort("192.0.2.99:443"), netip.MustParseAddrPort("192.0.2.99:6443")
+	other := netip.MustParseAddrPort("192.0.2.98:443")
+	h := newHealth(func(func() error) {}, func() error { return nil }, func() {}, slog.New(slog.DiscardHandler))
+	h.check(t.Context(), vantage{}, []netip.AddrPort{before})
+	h.note(t.Context(), before, syscall.ECONNREFUSED, func(s *sight) { s.down, s.heard = true, time.Now().Add(-silentAfter) })
+	g.Expect(h.down([]netip.AddrPort{after})).To(HaveKeyWithValue(after.Addr(), true), "answers are published before it is checked")
+	g.Expect(h.down([]netip.AddrPort{other})).To(Equal(map[netip.Addr]bool{other.Addr(): false}), "what is no longer checked is answered")
+
+	h.check(t.Context(), vantage{}, []netip.AddrPort{after, other})
+	g.Expect(h.down([]netip.AddrPort{after, other})).To(Equal(map[netip.Addr]bool{after.Addr(): true, other.Addr(): false}))
+	g.Expect(h.states()).To(Equal([]v1alpha1.Health{{IP: "192.0.2.98", State: v1alpha1.HealthAnswers}, {IP: "192.0.2.99", State: v1alpha1.HealthSilent}}))
+	g.Expect(healthOf(g)).To(HaveKeyWithValue("192.0.2.99", 0.0))
+	g.Expect(healthOf(g)).To(HaveKeyWithValue("192.0.2.98", 1.0))
+
+	h.note(t.Context(), after, nil, func(s *sight) { s.down, s.heard = false, time.Now() })
+	g.Expect(healthOf(g)).To(HaveKeyWithValue("192.0.2.99", 1.0))
+	h.check(t.Context(), vantage{}, nil)
+	g.Expect(healthOf(g)).NotTo(Or(HaveKey("192.0.2.99"), HaveKey("192.0.2.98")))
+}
+
+// healthOf are the addresses in the metrics, with their health.
+func healthOf(g Gomega) map[string]float64 {
+	all := map[string]float64{}
+	families, err := prometheus.DefaultGatherer.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		if f.GetName() == "oooi_dns_address_healthy" {
+			for _, m := range f.Metric {
+				all[m.Label[0].GetValue()] = m.Gauge.GetValue()
+			}
+		}
+	}
+	return all
 }
 
 func TestAHealthCheckLeavesByTheVLANsDevice(t *testing.T) {

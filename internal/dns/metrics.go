@@ -1,0 +1,21 @@
+package dns
+
+import (
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+var healthyAddresses = promauto.NewGaugeVec(prometheus.GaugeOpts{
+	Name: "oooi_dns_address_healthy",
+	Help: "1 if an address that is checked accepts connections, 0 if names that have another one leave it out.",
+}, []string{"address"})
+
+func tellHealth(at netip.Addr, s sight) {
+	healthy := 1.0
+	if s.down {
+		healthy = 0
+	}
+	healthyAddresses.WithLabelValues(at.String()).Set(healthy)
+}
