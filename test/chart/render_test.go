@@ -28,17 +28,16 @@ const (
 
 // Each row is a set of values, and the same wish in kustomize. The chart leaves the namespace to Helm, and marks CRDs.
 func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
-	const twice = "replicas: [{name: oooi-controller-manager, count: 2}]\n"
-	const whole = "resources: [CONFIG/default]\n" + twice
+	const whole = "resources: [CONFIG/default]\n"
 	for name, c := range map[string]struct{ values, same, more string }{
 		"as it is":                     {"", whole, ""},
-		"one replica":                  {"replicas=1", "resources: [CONFIG/default]\n", ""},
+		"one replica":                  {"replicas=1", whole + "replicas: [{name: oooi-controller-manager, count: 1}]\n", ""},
 		"certificates by cert-manager": {"webhook.certManager=true", whole + "components: [CONFIG/components/cert-manager]\n", ""},
 		"monitored":                    {"monitoring.enabled=true", whole + "components: [CONFIG/components/monitoring]\n", ""},
 		"monitored, by cert-manager's certificate": {"monitoring.enabled=true,webhook.certManager=true", whole + "components: [CONFIG/components/monitoring, CONFIG/components/cert-manager]\n", ""},
-		"with leave to read kubeconfigs":           {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n" + twice, "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
-		"with leave to make bridges":               {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n" + twice, "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
-		"with addresses of MetalLB's for bridges": {"flags.bridge-virtual-ips={192.0.2.0/28},flags.metallb-namespace=lb", "resources: [CONFIG/default, more]\n" + twice + `patches:
+		"with leave to read kubeconfigs":           {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n", "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
+		"with leave to make bridges":               {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n", "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
+		"with addresses of MetalLB's for bridges": {"flags.bridge-virtual-ips={192.0.2.0/28},flags.metallb-namespace=lb", "resources: [CONFIG/default, more]\n" + `patches:
 - target: {kind: Deployment}
   patch: |
     - {op: add, path: /spec/template/spec/containers/0/args/-, value: --bridge-virtual-ips=192.0.2.0/28}

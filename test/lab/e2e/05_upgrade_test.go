@@ -34,7 +34,7 @@ func deployBefore(ctx context.Context) error {
 	if err := build(ctx, tree, "oooi-before"); err != nil {
 		return err
 	}
-	return deploy(ctx, tree, "oooi-before")
+	return lab.DeployFrom(ctx, tree, "oooi-before:1")
 }
 
 // makeNext makes a possible successor of this tree: the proxy's bootstrap has a field that only its own sidecar understands.
@@ -73,12 +73,6 @@ func build(ctx context.Context, tree, image string) error {
 	return err
 }
 
-// deploy deploys an image by a tree's own manifests.
-func deploy(ctx context.Context, tree, image string) error {
-	_, err := lab.Run(ctx, "make", "-C", tree, "deploy", "IMG=e2e.local/"+image+":1", "ENVOY_IMG=e2e.local/envoy:lab")
-	return err
-}
-
 // An upgrade of the manager leaves the last one's pods running. Each of their containers may be restarted during the upgrade, and long
 // after, with the next one's ConfigMaps, Roles and CRDs, and serves again. Once updates are released, the next one's pods replace all of
 // them.
@@ -92,7 +86,7 @@ func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 		upgrade      func(context.Context) error
 	}{
 		{"from " + before + " to this tree", "oooi-before", "SecondInstanceWaits", lab.DeployOperator},
-		{"from this tree to the next", "oooi:dev", "InstancesShareNode", func(ctx context.Context) error { return deploy(ctx, next, "oooi-next") }},
+		{"from this tree to the next", "oooi:dev", "InstancesShareNode", func(ctx context.Context) error { return lab.DeployFrom(ctx, next, "oooi-next:1") }},
 	} {
 		if !t.Run(c.name, func(t *testing.T) {
 			ctx := within(t, 6*time.Minute)

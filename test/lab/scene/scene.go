@@ -81,7 +81,15 @@ func (s *Scene) Standin(ctx context.Context, args ...string) (string, error) {
 
 // DeployOperator deploys the operator with the manifests that users use.
 func (s *Scene) DeployOperator(ctx context.Context) error {
-	_, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev", "ENVOY_IMG=e2e.local/envoy:lab")
+	return s.DeployFrom(ctx, Root(), "oooi:dev")
+}
+
+// DeployFrom deploys an image by a tree's own manifests, with one manager: scenarios stop it, and read what it alone does.
+func (s *Scene) DeployFrom(ctx context.Context, tree, image string) error {
+	_, err := s.Run(ctx, "make", "deploy", "-C", tree, "IMG=e2e.local/"+image, "ENVOY_IMG=e2e.local/envoy:lab")
+	if err == nil {
+		_, err = s.Kubectl(ctx, "-n", "oooi-system", "scale", "deployment/oooi-controller-manager", "--replicas=1")
+	}
 	return err
 }
 
