@@ -40,7 +40,7 @@ func (s *Server) ProbeAhead(ctx context.Context, port Port) {
 func (s *Server) probeAhead(ctx context.Context, port Port, ip netip.Addr) {
 	ctx, cancel := context.WithTimeout(ctx, aheadWait+time.Second)
 	defer cancel()
-	answers, err := port.Answers(ctx, ip, "", aheadWait)
+	answers, err := port.Answers(ctx, ip, "", false, aheadWait)
 	now, _ := s.Clock.Now()
 	switch undecided := errors.Is(err, link.ErrUndecided); {
 	case answers:

@@ -127,7 +127,7 @@ type gatedPort struct {
 	gate <-chan struct{}
 }
 
-func (p gatedPort) Answers(context.Context, netip.Addr, string, time.Duration) (bool, error) {
+func (p gatedPort) Answers(context.Context, netip.Addr, string, bool, time.Duration) (bool, error) {
 	<-p.gate
 	return false, nil
 }

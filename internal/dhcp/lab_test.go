@@ -35,6 +35,7 @@ type lab struct {
 	sent     [][]byte
 	probes   int
 	waited   []time.Duration // by each probe
+	known    []bool          // whether each probe was for a client that is known
 	mute     error           // why nobody can be asked
 	told     []Event
 }
@@ -99,8 +100,9 @@ func (l *lab) MTU() int                                 { return 1500 }
 func (l *lab) Close() error                             { return nil }
 func (l *lab) Send(data []byte, _ netip.AddrPort) error { l.sent = append(l.sent, data); return nil }
 
-func (l *lab) Answers(_ context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error) {
+func (l *lab) Answers(_ context.Context, ip netip.Addr, client string, known bool, wait time.Duration) (bool, error) {
 	l.probes++
+	l.known = append(l.known, known)
 	l.waited = append(l.waited, wait)
 	if l.mute != nil {
 		return false, l.mute

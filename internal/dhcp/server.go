@@ -37,7 +37,7 @@ const (
 type Port interface {
 	Receive() (link.Packet, error)
 	Send([]byte, netip.AddrPort) error
-	Answers(ctx context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error)
+	Answers(ctx context.Context, ip netip.Addr, client string, known bool, wait time.Duration) (bool, error)
 	MTU() int
 	Close() error
 }
@@ -225,7 +225,7 @@ func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 	if d.Again {
 		wait = link.WaitAgain
 	}
-	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC, wait)
+	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC, f.Table.Rank(f.ask.Client) == pool.Known, wait)
 	switch changesHands := d.Record.IP == d.IP; {
 	case errors.Is(err, link.ErrUndecided) && changesHands:
 		f.ask.Undecided[d.IP] = true

@@ -494,6 +494,17 @@ func TestAYoungServerProbes(t *testing.T) {
 	g.Expect(old.probes).To(BeZero(), "an old server knows")
 }
 
+func TestAKnownMachinesProbeHasRoomThatStrangersLeave(t *testing.T) {
+	l, g := newLab(t, 20), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) {
+		c.Born = epoch
+		c.Reservations = []pool.Reservation{{IP: at(200), Client: lease.Client{MAC: "52:54:00:00:00:aa"}}}
+	})
+	l.discover("aa")
+	l.discover("bb")
+	g.Expect(l.known).To(Equal([]bool{true, false}))
+}
+
 func TestWhereNobodyCanBeAskedNoAddressCountsAsTaken(t *testing.T) {
 	l, g := newLab(t, 1), NewWithT(t)
 	l.reconfigure(func(c *pool.Config) { c.Born = epoch })

@@ -28,10 +28,12 @@ const (
 
 // questionsMost bounds the addresses that we have the kernel ask for at a time, each for questionTime: its table of neighbours is the node's,
 // and has 1,024 by default (net.ipv4.neigh.default.gc_thresh3). A full one costs not only probes: it loses replies, for which the broadcast
-// address needs an entry, too.
+// address needs an entry, too. Probes for clients that we do not know, and those ahead, have only a part of them: among those of a flood, which
+// come at any rate, a known machine's would wait until it is too late (test/bench/run floods).
 const (
-	questionsMost = 512
-	questionTime  = 3 * time.Second
+	questionsMost       = 512
+	questionsOfUnknowns = 384
+	questionTime        = 3 * time.Second
 )
 
 // looks is how often a probe reads the neighbour table while it listens.
@@ -48,15 +50,15 @@ var ErrUndecided = errors.New("the kernel has not asked yet whether an old neigh
 // outcome. Unlike ARP or ICMP by hand, this needs no capability. An answer counts only after the probe began (the first one, if some were
 // undecided), because a host that has left stays in the table for long. Silence counts only after an ARP request that was sent since the probe
 // began: if the kernel is asking already, its next request may be a second away, and a host that took the address meanwhile hears nothing of a
-// queued datagram. While questionsMost are asked for, a probe waits, and a short one is left out: its address was found vacant minutes ago.
-func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error) {
-	for !s.mayAsk() {
+// queued datagram. While as many are asked for as may be, a probe waits, and a short one is left out: its address was found vacant minutes ago.
+func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, known bool, wait time.Duration) (bool, error) {
+	for !s.mayAsk(known) {
 		if wait <= WaitAgain {
 			return false, nil
 		}
 		select {
 		case <-ctx.Done():
-			return false, fmt.Errorf("asking who has %s: %d others are asked for: %w", ip, questionsMost, ctx.Err())
+			return false, fmt.Errorf("asking who has %s: too many others are asked for: %w", ip, ctx.Err())
 		case <-time.After(wait / looks):
 		}
 	}
@@ -95,12 +97,16 @@ func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait
 }
 
 // mayAsk notes a question, unless there are too many.
-func (s *Socket) mayAsk() bool {
+func (s *Socket) mayAsk(known bool) bool {
+	most := questionsOfUnknowns
+	if known {
+		most = questionsMost
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	s.questions = slices.DeleteFunc(s.questions, func(at time.Time) bool { return now.Sub(at) > questionTime })
-	if len(s.questions) >= questionsMost {
+	if len(s.questions) >= most {
 		return false
 	}
 	s.questions = append(s.questions, now)

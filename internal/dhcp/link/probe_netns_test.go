@@ -40,7 +40,7 @@ func newCable(t *testing.T) *cable {
 
 func (v *cable) answers() (answers bool, err error) {
 	v.Enter("srv", func() {
-		answers, err = v.socket.Answers(v.t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC, Wait)
+		answers, err = v.socket.Answers(v.t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC, true, Wait)
 	})
 	return answers, err
 }
@@ -126,12 +126,20 @@ func TestAQuestionThatFindsNoRoomIsNoSilence(t *testing.T) {
 func TestOfManyProbesOnlyShortOnesAreLeftOut(t *testing.T) {
 	g, v := NewWithT(t), newCable(t)
 	for range questionsMost {
-		g.Expect(v.socket.mayAsk()).To(BeTrue())
+		g.Expect(v.socket.mayAsk(true)).To(BeTrue())
 	}
 	v.Enter("srv", func() {
-		g.Expect(v.socket.Answers(t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC, WaitAgain)).To(BeFalse(), "nobody was asked")
+		g.Expect(v.socket.Answers(t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC, true, WaitAgain)).To(BeFalse(), "nobody was asked")
 	})
 	began := time.Now()
 	g.Expect(v.answers()).To(BeTrue(), "asked, when there was room")
 	g.Expect(time.Since(began)).To(BeNumerically(">", questionTime/2))
+}
+
+func TestProbesForUnknownClientsLeaveRoomForAKnownOne(t *testing.T) {
+	g, s := NewWithT(t), &Socket{}
+	for s.mayAsk(false) {
+	}
+	g.Expect(s.questions).To(HaveLen(questionsOfUnknowns))
+	g.Expect(s.mayAsk(true)).To(BeTrue())
 }
