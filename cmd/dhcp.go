@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 )
@@ -23,6 +24,7 @@ func newDHCPCommand() *cobra.Command {
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}
+			daemon.LimitMemory()
 			return runDHCP(cmd, o)
 		},
 	}

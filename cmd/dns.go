@@ -28,6 +28,7 @@ func newDNSCommand() *cobra.Command {
 			if corefile != "" {
 				return server.ServeCorefile(cmd.Context(), corefile)
 			}
+			daemon.LimitMemory()
 			d, err := newDNSDaemon(&flags, name, instance)
 			if err != nil {
 				return err

@@ -264,7 +264,7 @@ func TestAnAbsentKindCountsAsEmptyUntilItAppears(t *testing.T) {
 			return c.Watch(ctx, l, o...)
 		},
 	})
-	store, informer := Informer(cluster, object, &v1alpha1.DNSServerList{}, nil, cache.ResourceEventHandlerFuncs{})
+	store, informer := Informer(cluster, object, &v1alpha1.DNSServerList{}, nil, func(client.Object) {}, cache.ResourceEventHandlerFuncs{})
 	go informer.RunWithContext(t.Context())
 	g.Eventually(informer.HasSynced).Should(BeTrue())
 	g.Expect(store.ListKeys()).To(BeEmpty())

@@ -17,12 +17,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // settleTime lets an editor finish: many truncate and write in two steps.
@@ -177,57 +171,6 @@ func (f *Follower[T]) tellDeleted() {
 		f.Deleted()
 	}
 }
-
-// Watch calls handler for each object of a kind that the options select, until ctx ends.
-func Watch(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
-	_, informer := Informer(c, kind, list, options, handler)
-	informer.RunWithContext(ctx)
-}
-
-// absentPause is how long a kind unknown to the API server counts as an empty list.
-const absentPause = 5 * time.Second
-
-// Informer keeps a store of the objects of a kind that the options select, while it runs. It retries with growing pauses while the API
-// server is away; a kind that the API server does not know counts as empty until it does.
-func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
-	selected := func(o metav1.ListOptions) []client.ListOption {
-		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
-	}
-	source := ListThenWatch{&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			into := list.DeepCopyObject().(client.ObjectList)
-			err := c.List(ctx, into, selected(o)...)
-			if absent(err) {
-				return into, nil
-			}
-			return into, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected(o)...)
-			if absent(err) {
-				return silence(absentPause), nil
-			}
-			return events, err
-		},
-	}}
-	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler})
-}
-
-func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
-
-// silence is a watch without events that ends after a pause.
-func silence(pause time.Duration) watch.Interface {
-	w := watch.NewFake()
-	time.AfterFunc(pause, w.Stop)
-	return w
-}
-
-// ListThenWatch stops an informer from streaming its first list, which saves nothing with the few objects of one daemon, and which not every
-// API server can.
-type ListThenWatch struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported has the name that client-go looks for.
-func (ListThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // consider applies an object, remembers it as the last good one, and reports the outcome.
 func (f *Follower[T]) consider(ctx context.Context, now news[T]) error {

@@ -57,7 +57,9 @@ func (i *instance) sync(ctx context.Context) error {
 func (i *instance) watchLeases(ctx context.Context) {
 	store := &leasekube.Store{Namespace: i.Namespace, Server: i.Name, Labels: i.labels}
 	learn := func(o any) {
-		r, err := store.Record(o.(*v1alpha1.DHCPLease))
+		kept := o.(*v1alpha1.DHCPLease)
+		r, err := store.Record(kept)
+		kept.Labels, kept.Spec = nil, v1alpha1.DHCPLeaseSpec{IP: kept.Spec.IP} // the table has the rest: of 65,536 leases only one copy fits
 		if err != nil {
 			i.Log.Warn("lease not understood", "error", err)
 			return

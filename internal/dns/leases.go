@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,7 +74,7 @@ func (b *leaseBook) known() (all []*v1alpha1.DHCPLease) {
 // mirror follows the leases of an Infra until the context ends.
 func (b *leaseBook) mirror(ctx context.Context, kube client.WithWatch, namespace, infra string) {
 	own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{names.LabelInfra: infra}}
-	store, informer := daemon.Informer(kube, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, own, cache.ResourceEventHandlerFuncs{
+	store, informer := daemon.Informer(kube, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, own, trim, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { b.signal() },
 		UpdateFunc: func(any, any) { b.signal() },
 		DeleteFunc: func(any) { b.signal() },
@@ -84,6 +85,13 @@ func (b *leaseBook) mirror(ctx context.Context, kube client.WithWatch, namespace
 		b.signal()
 	}
 	<-ctx.Done()
+}
+
+// trim keeps of a lease what it is named by: the copy of 65,536 of them is on a volume of 64 MiB, beside the former one while it is written.
+func trim(object client.Object) {
+	l := object.(*v1alpha1.DHCPLease)
+	l.ObjectMeta = metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name, ResourceVersion: l.ResourceVersion}
+	l.Spec = v1alpha1.DHCPLeaseSpec{IP: l.Spec.IP, Hostname: l.Spec.Hostname, State: l.Spec.State, DurableUntilTime: l.Spec.DurableUntilTime}
 }
 
 func (b *leaseBook) signal() {

@@ -87,19 +87,27 @@ func (s *Store) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
 	return s.Record(object)
 }
 
-// List implements lease.Store. An object that is no lease of ours is left out: its address is still locked by its name.
+// pageSize is how many leases are read at once: a list of a /16 as a whole takes more memory than the pod has.
+const pageSize = 500
+
+// List implements lease.Store: the leases as they were when the first page was read. An object that is no lease of ours is left out: its address
+// is still locked by its name.
 func (s *Store) List(ctx context.Context) ([]lease.Record, error) {
-	list := &v1alpha1.DHCPLeaseList{}
-	if err := s.Client.List(ctx, list, s.Selected()...); err != nil {
-		return nil, fmt.Errorf("listing leases: %w", err)
-	}
 	var all []lease.Record
-	for i := range list.Items {
-		if r, err := s.Record(&list.Items[i]); err == nil {
-			all = append(all, r)
+	for next := ""; ; {
+		page := &v1alpha1.DHCPLeaseList{}
+		if err := s.Client.List(ctx, page, append(s.Selected(), client.Limit(pageSize), client.Continue(next))...); err != nil {
+			return nil, fmt.Errorf("listing leases: %w", err)
+		}
+		for i := range page.Items {
+			if r, err := s.Record(&page.Items[i]); err == nil {
+				all = append(all, r)
+			}
+		}
+		if next = page.Continue; next == "" {
+			return all, nil
 		}
 	}
-	return all, nil
 }
 
 func (s *Store) object(r lease.Record) *v1alpha1.DHCPLease {

@@ -1,0 +1,82 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Watch calls handler for each object of a kind that the options select, until ctx ends.
+func Watch(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
+	_, informer := Informer(c, kind, list, options, func(client.Object) {}, handler)
+	informer.RunWithContext(ctx)
+}
+
+// absentPause is how long a kind unknown to the API server counts as an empty list.
+const absentPause = 5 * time.Second
+
+// Informer keeps a store of the objects of a kind that the options select, as trim leaves them and without managed fields, while it runs. It retries
+// with growing pauses while the API server is away; a kind that the API server does not know counts as empty until it does.
+//
+// It lists in pages, and trims each at once: a pool has up to 65,536 leases, and managed fields are a third of one. An API server takes no heed of a
+// limit where any resourceVersion would do (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/cacher, shouldDelegateList).
+func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, trim func(client.Object), handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+	trimmed := func(of any) (any, error) { // what stands for an object that was deleted while the watch was down is none
+		if object, is := of.(client.Object); is {
+			object.SetManagedFields(nil)
+			trim(object)
+		}
+		return of, nil
+	}
+	selected := func(o metav1.ListOptions) []client.ListOption {
+		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o, Limit: o.Limit, Continue: o.Continue}) // of Raw alone it takes neither
+	}
+	source := ListThenWatch{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			into := list.DeepCopyObject().(client.ObjectList)
+			if o.ResourceVersion == anyVersion {
+				o.ResourceVersion = ""
+			}
+			err := c.List(ctx, into, selected(o)...)
+			if absent(err) {
+				return into, nil
+			}
+			return into, errors.Join(err, meta.EachListItem(into, func(o runtime.Object) error { _, err := trimmed(o); return err }))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected(o)...)
+			if absent(err) {
+				return silence(absentPause), nil
+			}
+			return events, err
+		},
+	}}
+	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: trimmed})
+}
+
+// anyVersion is the resourceVersion with which an informer lists at first.
+const anyVersion = "0"
+
+func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// silence is a watch without events that ends after a pause.
+func silence(pause time.Duration) watch.Interface {
+	w := watch.NewFake()
+	time.AfterFunc(pause, w.Stop)
+	return w
+}
+
+// ListThenWatch stops an informer from streaming its first list, which saves nothing with the few objects of one daemon, and which not every
+// API server can.
+type ListThenWatch struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported has the name that client-go looks for.
+func (ListThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
