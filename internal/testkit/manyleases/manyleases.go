@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,8 +26,12 @@ import (
 const (
 	// Count is the largest pool that is served.
 	Count = 1 << 16
-	// Namespace, Server and Infra are whose leases they are.
-	Namespace, Server, Infra = "clusters-c1", "c1-dhcp", "c1"
+	// Namespace of the leases.
+	Namespace = "clusters-c1"
+	// Server is the DHCPServer that they are of.
+	Server = "c1-dhcp"
+	// Infra is the one that they are of.
+	Infra = "c1"
 )
 
 // mostOfPage is the largest page that is served.
@@ -41,9 +45,9 @@ func Client(t *testing.T) client.WithWatch {
 	kinds := meta.NewDefaultRESTMapper(nil)
 	kinds.Add(v1alpha1.GroupVersion.WithKind("DHCPLease"), meta.RESTScopeNamespace)
 	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	gomega.NewWithT(t).Expect(v1alpha1.AddToScheme(scheme)).To(gomega.Succeed())
 	c, err := client.NewWithWatch(&rest.Config{Host: api.URL, QPS: -1}, client.Options{Scheme: scheme, Mapper: kinds})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	return c
 }
 
@@ -87,7 +91,7 @@ func Lease(n int) v1alpha1.DHCPLease {
 			Labels: map[string]string{
 				names.LabelInfra: Infra, names.LabelInfraNamespace: Namespace, names.LabelOwnerUID: "6a2f0f1a-6d5c-4b4a-9d1e-0123456789ab", names.LabelServer: Server,
 			},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "oooi", Operation: "Update", APIVersion: v1alpha1.GroupVersion.String(), Time: new(metav1.Now()), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "oooi", Operation: "Update", APIVersion: v1alpha1.GroupVersion.String(), Time: new(metav1.Now()), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}},
 		},
 		Spec: v1alpha1.DHCPLeaseSpec{
 			IP: v1alpha1.IPv4Address(ip.String()), MAC: v1alpha1.MACAddress(mac), ClientID: "01:" + mac, Hostname: host, State: v1alpha1.LeaseBound,
