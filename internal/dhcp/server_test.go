@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -827,14 +828,16 @@ func TestYesterdaysQuestionsAreNotAnswered(t *testing.T) {
 		NewWithT(t).Expect(l.probes).To(BeZero())
 	})
 	t.Run("too old to be offered an address, but not to be given it", func(t *testing.T) {
-		l := newLab(t, 1)
-		ip := yours(l.discover("aa"))
-		acked(t, l.hearsAt(time.Now().Add(-tooLateToOffer-link.WaitAgain), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, 1)
+			ip := yours(l.discover("aa"))
+			acked(t, l.hearsAt(time.Now().Add(-tooLate), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+		})
 	})
 	t.Run("too old to be given one", func(t *testing.T) {
 		l := newLab(t, 1)
 		ip := yours(l.discover("aa"))
-		ignored(t, l.hearsAt(time.Now().Add(-tooLate), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+		ignored(t, l.hearsAt(time.Now().Add(-tooLate-time.Nanosecond), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
 		NewWithT(t).Expect(l.store.writes).To(BeZero())
 	})
 	t.Run("old when the answer is ready", func(t *testing.T) {
