@@ -58,7 +58,7 @@ func found(t *testing.T, text []byte, code string) (all, coded []preflight.Findi
 var done = []string{"InfraCreated", "InfraOrphaned"}
 
 // later are the sources of findings about a pod that stays as it was, or about a running hosted cluster.
-var later = []string{"template_update.go", "pull.go", "peer.go", "loadbalancer.go", "external.go"}
+var later = []string{"template_update.go", "pull.go", "peer.go", "lost.go", "loadbalancer.go", "external.go"}
 
 // codes are all that planning an Infra, or making one from a HostedCluster, may find, read from the sources.
 func codes(t *testing.T) []string {

@@ -119,7 +119,7 @@ func readFrame(octets []byte) (e entry, size int) {
 		return e, 0
 	}
 	payload := octets[frameHeader : frameHeader+int(length)]
-	if !bytes.HasPrefix(payload, opening) || binary.BigEndian.Uint32(octets[4:]) != checksum(payload) || json.Unmarshal(payload, &e) != nil {
+	if binary.BigEndian.Uint32(octets[4:]) != checksum(payload) || json.Unmarshal(payload, &e) != nil {
 		return e, 0
 	}
 	return e, frameHeader + int(length)
