@@ -146,7 +146,9 @@ func TestTwoInfrasInOneNamespaceNeverMix(t *testing.T) {
 }
 
 // sorted are the words of a text in order.
-func sorted(text string) string { return strings.Join(slices.Sorted(slices.Values(strings.Fields(text))), " ") }
+func sorted(text string) string {
+	return strings.Join(slices.Sorted(slices.Values(strings.Fields(text))), " ")
+}
 
 // endpointHosts are the names (not addresses) of an Infra's endpoint table.
 func endpointHosts(t *testing.T, ctx context.Context, infra string) []string {
