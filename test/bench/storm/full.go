@@ -13,6 +13,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"golang.org/x/sys/unix"
 
+	"github.com/cldmnky/oooi/test/bench/internal/machines"
 	"github.com/cldmnky/oooi/test/bench/internal/process"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
@@ -57,7 +58,7 @@ func flood(ctx context.Context, s server, strangers int) (l load, err error) {
 	if err != nil {
 		return l, err
 	}
-	defer net.remove()
+	defer net.Remove()
 	all := wholePool()
 	if err := s.fill(net, all); err != nil {
 		return l, err
@@ -66,28 +67,28 @@ func flood(ctx context.Context, s server, strangers int) (l load, err error) {
 	if err != nil {
 		return l, err
 	}
-	defer server.stop()
-	c, err := net.clients()
+	defer server.Stop()
+	c, err := clients(net)
 	if err != nil {
 		return l, err
 	}
-	defer c.close()
-	f := &flooding{clients: c, all: map[string]*machine{}}
+	defer c.Close()
+	f := &flooding{Clients: c, all: map[string]*machines.Machine{}}
 	for i := range bound {
-		m := &machine{hardware: all[i].hardware, address: all[i].ip}
-		f.order, f.all[m.hardware.String()] = append(f.order, m), m
-		if err := net.knows(m); err != nil {
+		m := &machines.Machine{Hardware: all[i].hardware, Address: all[i].ip}
+		f.order, f.all[m.Hardware.String()] = append(f.order, m), m
+		if err := knows(net, m); err != nil {
 			return l, err
 		}
 	}
-	return f.run(ctx, server.pid, strangers)
+	return f.run(ctx, server.PID, strangers)
 }
 
 // flooding is machines that renew, and strangers.
 type flooding struct {
-	*clients
-	all   map[string]*machine
-	order []*machine
+	*machines.Clients
+	all   map[string]*machines.Machine
+	order []*machines.Machine
 	load
 }
 
@@ -100,9 +101,9 @@ func (f *flooding) run(ctx context.Context, server, strangers int) (load, error)
 	if err != nil {
 		return f.load, err
 	}
-	octets, start, sent := frame(stranger(discover.ClientHWAddr), everyone, discover.ToBytes()), time.Now(), 0
+	octets, start, sent := machines.Frame(machines.Stranger(discover.ClientHWAddr), machines.Everyone, discover.ToBytes()), time.Now(), 0
 	for i, m := range f.order {
-		m.starts = start.Add(renewEvery * time.Duration(i) / bound)
+		m.Starts = start.Add(renewEvery * time.Duration(i) / bound)
 	}
 	for sent < strangers {
 		for due := min(strangers, int(time.Since(start).Seconds()*perSecond)); sent < due; sent++ {
@@ -132,10 +133,10 @@ func (f *flooding) run(ctx context.Context, server, strangers int) (load, error)
 
 // discovers sends the DISCOVER of one more stranger: a frame that is made, with another card and transaction.
 func (f *flooding) discovers(octets []byte, n uint32) error {
-	for _, at := range []int{8, headers + 4, headers + 30} { // source, xid, chaddr
+	for _, at := range []int{8, machines.Headers + 4, machines.Headers + 30} { // source, xid, chaddr
 		binary.BigEndian.PutUint32(octets[at:], n)
 	}
-	_, err := unix.Write(f.socket, octets)
+	_, err := unix.Write(f.Socket, octets)
 	return err
 }
 
@@ -143,16 +144,16 @@ func (f *flooding) discovers(octets []byte, n uint32) error {
 func (f *flooding) renew() (err error) {
 	for _, m := range f.order {
 		now := time.Now()
-		if now.Before(m.starts) {
+		if now.Before(m.Starts) {
 			continue
 		}
 		f.note(m)
-		m.last, err = dhcpv4.New(dhcpv4.WithHwAddr(m.hardware), dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest), dhcpv4.WithClientIP(m.address.AsSlice()))
+		m.Last, err = dhcpv4.New(dhcpv4.WithHwAddr(m.Hardware), dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest), dhcpv4.WithClientIP(m.Address.AsSlice()))
 		if err != nil {
 			return err
 		}
-		m.starts, m.began, m.ack = m.starts.Add(renewEvery), now, time.Time{}
-		if err := f.send(m, now); err != nil {
+		m.Starts, m.Began, m.Ack = m.Starts.Add(renewEvery), now, time.Time{}
+		if err := f.Send(m, now); err != nil {
 			return err
 		}
 	}
@@ -160,19 +161,19 @@ func (f *flooding) renew() (err error) {
 }
 
 func (f *flooding) hears() error {
-	_, err := f.hear(f.all)
+	_, err := f.Hear(f.all)
 	return err
 }
 
 // note notes how long a machine's last renewal took.
-func (f *flooding) note(m *machine) {
+func (f *flooding) note(m *machines.Machine) {
 	switch {
-	case m.last == nil:
-	case m.ack.IsZero():
+	case m.Last == nil:
+	case m.Ack.IsZero():
 		f.lost++
 		f.renewals = append(f.renewals, renewEvery)
 	default:
-		f.renewals = append(f.renewals, m.ack.Sub(m.began))
+		f.renewals = append(f.renewals, m.Ack.Sub(m.Began))
 	}
 }
 

@@ -79,30 +79,30 @@ func measure(ctx context.Context, s server, machines, alone int) (r result, err 
 	if err != nil {
 		return r, err
 	}
-	defer net.remove()
+	defer net.Remove()
 	process, err := s.start(ctx, net)
 	if err != nil {
 		return r, err
 	}
-	defer process.stop()
-	c, err := net.clients()
+	defer process.Stop()
+	c, err := clients(net)
 	if err != nil {
 		return r, err
 	}
-	defer c.close()
+	defer c.Close()
 	select {
 	case <-ctx.Done():
 		return r, context.Cause(ctx)
 	case <-time.After(idle):
 	}
 	for range alone {
-		took, err := c.boot(ctx, 1, 0)
+		took, err := c.Boot(ctx, 1, 0)
 		if err != nil {
 			return r, err
 		}
 		r.alone = append(r.alone, took...)
 	}
-	if r.storm, err = c.boot(ctx, machines, time.Second); err == nil && process.bare != nil {
+	if r.storm, err = c.Boot(ctx, machines, time.Second); err == nil && process.bare != nil {
 		r.bare, err = process.bare(machines)
 	}
 	return r, err

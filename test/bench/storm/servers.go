@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,21 +21,22 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 	"github.com/cldmnky/oooi/internal/names"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/test/bench/internal/daemons"
+	"github.com/cldmnky/oooi/test/bench/internal/segment"
 )
 
 // server is one that is measured.
 type server interface {
 	name() string
 	// fill makes the file that the server will find, with these leases.
-	fill(*segment, []leased) error
+	fill(*segment.Segment, []leased) error
 	// start returns once it serves.
-	start(context.Context, *segment) (running, error)
+	start(context.Context, *segment.Segment) (running, error)
 }
 
 // running is a server that serves.
 type running struct {
-	pid  int
-	stop func()
+	daemons.Running
 	bare func(leases int) (time.Duration, error) // how long a client takes that does nothing but write leases to its API server, if it has one
 }
 
@@ -53,24 +53,25 @@ const keaConfig = `{"Dhcp4": {
   "loggers": [{"name": "kea-dhcp4", "severity": "INFO", "output_options": [{"output": "stdout"}]}]
 }}`
 
-func (isKea) start(ctx context.Context, s *segment) (r running, err error) {
-	config := filepath.Join(s.dir, "kea.json")
-	if err := os.WriteFile(config, []byte(strings.ReplaceAll(keaConfig, "DIR", s.dir)), 0o600); err != nil {
+func (isKea) start(ctx context.Context, s *segment.Segment) (r running, err error) {
+	config := filepath.Join(s.Dir, "kea.json")
+	if err := os.WriteFile(config, []byte(strings.ReplaceAll(keaConfig, "DIR", s.Dir)), 0o600); err != nil {
 		return r, err
 	}
-	kea := s.onServer("kea-dhcp4", "-c", config)
-	kea.Env = append(os.Environ(), "KEA_PIDFILE_DIR="+s.dir, "KEA_LOCKFILE_DIR="+s.dir)
-	return begin(ctx, kea, filepath.Join(s.dir, "kea.log"), func(log []byte) bool { return bytes.Contains(log, []byte("DHCP4_STARTED")) })
+	kea := s.On(serving, "kea-dhcp4", "-c", config)
+	kea.Env = append(os.Environ(), "KEA_PIDFILE_DIR="+s.Dir, "KEA_LOCKFILE_DIR="+s.Dir)
+	r.Running, err = daemons.Begin(ctx, kea, filepath.Join(s.Dir, "kea.log"), func(log []byte) bool { return bytes.Contains(log, []byte("DHCP4_STARTED")) })
+	return r, err
 }
 
 const keaLeases = "leases.csv"
 
-func (isKea) fill(s *segment, all []leased) error {
+func (isKea) fill(s *segment.Segment, all []leased) error {
 	lines := []string{"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context"}
 	for _, l := range all {
 		lines = append(lines, fmt.Sprintf("%s,%s,,86400,%d,1,0,0,,0,", l.ip, l.hardware, time.Now().Add(left).Unix()))
 	}
-	return os.WriteFile(filepath.Join(s.dir, keaLeases), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	return os.WriteFile(filepath.Join(s.Dir, keaLeases), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
 // isOooi keeps its leases in a file, or as objects in an API server.
@@ -91,39 +92,39 @@ spec:
   leaseConfig: {rangeStart: ` + first + `, rangeEnd: ` + last + `, leaseTime: 24h}
 `
 
-func (o isOooi) start(ctx context.Context, s *segment) (r running, err error) {
+func (o isOooi) start(ctx context.Context, s *segment.Segment) (r running, err error) {
 	const health = serverIP + ":8081"
 	flags := []string{"bin/oooi", "dhcp", "--health-address=" + health}
-	cluster := running{stop: func() {}}
+	cluster := running{Running: daemons.Running{Stop: func() {}}}
 	if o.inCluster {
-		socket := filepath.Join(s.dir, "api.sock")
+		socket := filepath.Join(s.Dir, "api.sock")
 		if cluster, err = apiServer(ctx, s, socket); err != nil {
 			return r, err
 		}
-		flags = append(flags, "--namespace=default", "--dhcp-name=storm", "--api-socket="+socket, "--state-dir="+filepath.Join(s.dir, "state"))
+		flags = append(flags, "--namespace=default", "--dhcp-name=storm", "--api-socket="+socket, "--state-dir="+filepath.Join(s.Dir, "state"))
 	} else {
-		config := filepath.Join(s.dir, "dhcpserver.yaml")
+		config := filepath.Join(s.Dir, "dhcpserver.yaml")
 		if err := os.WriteFile(config, []byte(dhcpServer), 0o600); err != nil {
 			return r, err
 		}
-		flags = append(flags, "--config-file="+config, "--lease-file="+filepath.Join(s.dir, oooiLeases))
+		flags = append(flags, "--config-file="+config, "--lease-file="+filepath.Join(s.Dir, oooiLeases))
 	}
-	daemon := s.onServer(flags...)
+	daemon := s.On(serving, flags...)
 	daemon.Env = testenv.Environ()
-	served, err := begin(ctx, daemon, filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
-		return s.onServer("busybox", "wget", "-qO-", "http://"+health+"/readyz").Run() == nil
+	served, err := daemons.Begin(ctx, daemon, filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
+		return s.On(serving, "busybox", "wget", "-qO-", "http://"+health+"/readyz").Run() == nil
 	})
 	if err != nil {
-		cluster.stop()
+		cluster.Stop()
 		return r, err
 	}
-	return running{served.pid, func() { served.stop(); cluster.stop() }, cluster.bare}, nil
+	return running{daemons.Running{PID: served.PID, Stop: func() { served.Stop(); cluster.Stop() }}, cluster.bare}, nil
 }
 
 const oooiLeases = "leases.db"
 
-func (isOooi) fill(s *segment, all []leased) error {
-	file, err := leaselog.Open(filepath.Join(s.dir, oooiLeases), slog.New(slog.DiscardHandler), func(error) {})
+func (isOooi) fill(s *segment.Segment, all []leased) error {
+	file, err := leaselog.Open(filepath.Join(s.Dir, oooiLeases), slog.New(slog.DiscardHandler), func(error) {})
 	if err != nil {
 		return err
 	}
@@ -139,35 +140,28 @@ func (isOooi) fill(s *segment, all []leased) error {
 }
 
 // apiServer has the DHCPServer, and is reached through a socket, as in a pod.
-func apiServer(ctx context.Context, s *segment, socket string) (r running, err error) {
+func apiServer(ctx context.Context, s *segment.Segment, socket string) (r running, err error) {
 	cluster, err := testenv.Start(true)
 	if err != nil {
 		return r, err
 	}
 	ends := func() { _ = cluster.Stop() } // it ends with us
-	kubeconfig := filepath.Join(s.dir, "kubeconfig")
 	server := &v1alpha1.DHCPServer{}
 	c, err := client.New(cluster.Admin, client.Options{Scheme: daemon.Scheme()})
-	err = errors.Join(err, yaml.Unmarshal([]byte(dhcpServer), server))
-	text, textErr := yaml.Marshal(testenv.Kubeconfig(cluster.Admin.Host, cluster.Admin.CAData, cluster.Admin))
-	if err = errors.Join(err, textErr); err == nil {
-		err = errors.Join(c.Create(ctx, server), os.WriteFile(kubeconfig, text, 0o600))
+	if err = errors.Join(err, yaml.Unmarshal([]byte(dhcpServer), server)); err == nil {
+		err = c.Create(ctx, server)
 	}
 	if err != nil {
 		ends()
 		return r, err
 	}
-	proxy := exec.Command("bin/oooi", "api-proxy", "--socket="+socket) //nolint:gosec // all of it is ours
-	proxy.Env = append(testenv.Environ(), "KUBECONFIG="+kubeconfig)
-	forwards, err := begin(ctx, proxy, filepath.Join(s.dir, "api-proxy.log"), func([]byte) bool {
-		_, err := os.Stat(socket)
-		return err == nil
-	})
+	forwards, err := daemons.Forward(ctx, cluster.Admin, s.Dir, socket)
 	if err != nil {
 		ends()
 		return r, err
 	}
-	return running{stop: func() { forwards.stop(); ends() }, bare: func(leases int) (time.Duration, error) { return creates(ctx, c, leases) }}, nil
+	bare := func(leases int) (time.Duration, error) { return creates(ctx, c, leases) }
+	return running{daemons.Running{Stop: func() { forwards.Stop(); ends() }}, bare}, nil
 }
 
 // creates writes leases of another server, as many at once as the daemon may (internal/dhcp, lanes).
@@ -185,39 +179,4 @@ func creates(ctx context.Context, c client.Client, leases int) (time.Duration, e
 	}
 	err := group.Wait()
 	return time.Since(start), err
-}
-
-// begin starts a process, and waits until it serves.
-func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log []byte) bool) (r running, err error) {
-	out, err := os.Create(log)
-	if err != nil {
-		return r, err
-	}
-	defer out.Close()
-	process.Stdout, process.Stderr = out, out
-	if err := process.Start(); err != nil {
-		return r, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	r = running{pid: process.Process.Pid, stop: func() {
-		_ = process.Process.Kill()
-		<-ended //nolint:errcheck // it was killed
-	}}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		said, _ := os.ReadFile(log)
-		if serves(said) {
-			return r, nil
-		}
-		select {
-		case err := <-ended:
-			return r, fmt.Errorf("%s ended: %w\n%s", process.Path, err, said)
-		case <-ctx.Done():
-			r.stop()
-			return r, context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
 }

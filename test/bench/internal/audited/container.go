@@ -25,16 +25,16 @@ func Limits() (corev1.ResourceList, error) {
 	return manager.Spec.Template.Spec.Containers[0].Resources.Limits, nil
 }
 
-// confines makes cgroups (v1, as on this bench's machines) with limits; a process is limited once it writes its PID into their
-// cgroup.procs. As by a kubelet, processor time is limited per tenth of a second.
-func confines(limits corev1.ResourceList) (all []string, err error) {
+// Confine makes cgroups (v1, as on this bench's machines) with limits, for a container; a process is limited once it writes its PID into
+// their cgroup.procs. As by a kubelet, processor time is limited per tenth of a second.
+func Confine(container string, limits corev1.ResourceList) (all []string, err error) {
 	const period = 100_000
 	for _, c := range []struct{ controller, file, value string }{
 		{"memory", "memory.limit_in_bytes", strconv.FormatInt(limits.Memory().Value(), 10)},
 		{"cpu", "cpu.cfs_period_us", strconv.Itoa(period)},
 		{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(limits.Cpu().MilliValue()*period/1000, 10)},
 	} {
-		dir := filepath.Join("/sys/fs/cgroup", c.controller, fmt.Sprintf("oooi-bench-%d", os.Getpid()))
+		dir := filepath.Join("/sys/fs/cgroup", c.controller, fmt.Sprintf("oooi-bench-%d-%s", os.Getpid(), container))
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			return all, err
 		}
@@ -42,7 +42,7 @@ func confines(limits corev1.ResourceList) (all []string, err error) {
 			all = append(all, dir)
 		}
 		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.value), 0o600); err != nil {
-			return all, fmt.Errorf("limiting the manager: %w", err)
+			return all, fmt.Errorf("limiting %s: %w", container, err)
 		}
 	}
 	return all, nil

@@ -26,7 +26,7 @@ func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binar
 	if err != nil {
 		return err
 	}
-	if c.cgroups, err = confines(limits); err != nil {
+	if c.cgroups, err = Confine("manager", limits); err != nil {
 		return err
 	}
 	script := `mount --bind "$0" /etc/hosts`
