@@ -123,17 +123,12 @@ func (b *bench) sayWaits(t *table.Table) {
 
 // sayUsed prints what the manager used meanwhile. Each of the good bridge's DPUs costs one list.
 func (b *bench) sayUsed(t *table.Table, u audited.Used, took time.Duration) {
-	each := func(count int) rate { return rate(float64(count) / took.Seconds()) }
+	each := func(count int) table.Rate { return table.Rate(float64(count) / took.Seconds()) }
 	table.Below(t, "DPU lists a second, but for one of each good CSR", each(u.Lists-len(b.csrs.all)), asking*listsPerBridge)
 	table.Below(t, "Events a second", each(u.Events), eventsAtMost)
 	t.Say("mutating calls a second, Events among them", each(u.Writes))
-	t.Say("seconds of a processor that the manager used in a minute", rate(u.Processor.Seconds()/took.Minutes()))
+	t.Say("seconds of a processor that the manager used in a minute", table.Rate(u.Processor.Seconds()/took.Minutes()))
 }
-
-// rate is a number per second.
-type rate float64
-
-func (r rate) String() string { return fmt.Sprintf("%.3g", float64(r)) }
 
 // measure how long others wait, again and again.
 func (b *bench) measure(ctx context.Context, length time.Duration) error {

@@ -60,3 +60,8 @@ func (t *Table) End() error {
 type MiB float64
 
 func (m MiB) String() string { return fmt.Sprintf("%.3g MiB", float64(m)) }
+
+// Rate is a number per second.
+type Rate float64
+
+func (r Rate) String() string { return fmt.Sprintf("%.3g", float64(r)) }
