@@ -1,4 +1,4 @@
-// Package machines are DHCP clients that boot on a network of namespaces, each with its own hardware address, behind one card.
+// Package machines are DHCP clients that boot, or renew, on a network of namespaces, each with its own hardware address, behind one card.
 package machines
 
 import (
