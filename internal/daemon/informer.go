@@ -29,12 +29,11 @@ const absentPause = 5 * time.Second
 // It lists in pages, and trims each at once: a pool has up to 65,536 leases, and managed fields are a third of one. An API server takes no heed of a
 // limit where any resourceVersion would do (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/cacher, shouldDelegateList).
 func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, trim func(client.Object), handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
-	trimmed := func(of any) any {
+	trims := func(of any) {
 		if object, is := of.(client.Object); is { // what stands for an object that was deleted while the watch was down is none
 			object.SetManagedFields(nil)
 			trim(object)
 		}
-		return of
 	}
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o, Limit: o.Limit, Continue: o.Continue}) // of Raw alone it takes neither
@@ -49,7 +48,7 @@ func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, op
 			if absent(err) {
 				return into, nil
 			}
-			return into, errors.Join(err, meta.EachListItem(into, func(o runtime.Object) error { trimmed(o); return nil }))
+			return into, errors.Join(err, meta.EachListItem(into, func(o runtime.Object) error { trims(o); return nil }))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected(o)...)
@@ -59,7 +58,7 @@ func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, op
 			return events, err
 		},
 	}}
-	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: func(of any) (any, error) { return trimmed(of), nil }})
+	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: func(of any) (any, error) { trims(of); return of, nil }})
 }
 
 // anyVersion is the resourceVersion with which an informer lists at first.

@@ -43,7 +43,7 @@ func (c child) together(each []verdict, now time.Time) verdict {
 			down = append(down, i)
 		}
 	}
-	all := each[0]
+	all, apart := each[0], c.apart()
 	switch {
 	case len(serve) == 0:
 		all = worst(each)
@@ -58,8 +58,8 @@ func (c child) together(each []verdict, now time.Time) verdict {
 	case len(each) < len(c.rollouts):
 		postponed := judged(v1alpha1.InstanceCondition(kind, len(each)), c.out.Findings, verdict{})
 		all = yes(kind, postponed.Reason, postponed.Message)
-	case c.apart() != "":
-		all = yes(kind, instancesApart, "both instances serve, but not on one network: "+c.apart()+
+	case apart != "":
+		all = yes(kind, instancesApart, "both instances serve, but not on one network: "+apart+
 			"; connect these nodes to the VLAN, or let nodeSelector choose nodes that have it")
 	case len(each) > 1 && c.rollouts[0].Node != "" && c.rollouts[0].Node == c.rollouts[1].Node:
 		all = yes(kind, instancesShareNode, fmt.Sprintf("both instances serve, on node %s: its failure stops both; add a node with the VLAN, then delete one of the pods", c.rollouts[0].Node))

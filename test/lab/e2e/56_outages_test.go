@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -156,23 +157,11 @@ func (o *outages) allHaveAnAnswer(since time.Time) {
 	for wants, a := range o.askers {
 		must(o.T, scene.Until(o.ctx, wants, func(context.Context) error {
 			if !a.hasAnAnswer(since) {
-				return errNone
+				return errors.New("no answer yet")
 			}
 			return nil
 		}))
 	}
-}
-
-// mayBeMoved waits until a pod is a minute old: an address is moved once a minute at most.
-func (o *outages) mayBeMoved(i instance) {
-	o.Helper()
-	must(o.T, scene.Until(o.ctx, "the first minute", func(ctx context.Context) error {
-		made, err := time.Parse(time.RFC3339, kubectl(o.T, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].metadata.creationTimestamp}"}, i.pods()...)...))
-		if err == nil && time.Since(made) < time.Minute {
-			err = fmt.Errorf("it is %s old", time.Since(made))
-		}
-		return err
-	}))
 }
 
 // back is within what all instances serve once a node is back.
@@ -215,7 +204,7 @@ func diesAgain(t *testing.T, onNode2 []instance, want wanted) {
 	goesOn := keepsAsking(o.ctx, dial(o.bound(o.ctx, "stream"), net.JoinHostPort(other, "6443")))
 	gaps := map[string][]time.Duration{}
 	for n := range deaths {
-		o.mayBeMoved(proxy)
+		mayBeMoved(t, o.ctx, proxy.pods())
 		o.dies(n, gaps)
 		o.moveToNode2([]instance{proxy})
 	}
@@ -259,7 +248,7 @@ func (o *outages) dies(n int, gaps map[string][]time.Duration) {
 // machines that are new, the first one without the API server may find out for all that come after it that one instance cannot serve it.
 func TestACutOffNodeKeepsWhatItServes(t *testing.T) {
 	o := outage(t, 8*time.Minute, mostOutages)
-	o.mayBeMoved(firstProxy)
+	mayBeMoved(t, o.ctx, firstProxy.pods())
 	before := podsAndRestarts(t, o.ctx, "-n", "clusters", "-l", "hostedcluster.densityops.com/infra=outage")
 	for from, unheard := range map[string][]string{"api": nil, "vlan": {byLiteral, byHAProxy}} {
 		for wants, m := range o.during(func() {
@@ -288,7 +277,7 @@ func TestACutOffNodeKeepsWhatItServes(t *testing.T) {
 // A machine that is powered on as the node of the first instances dies joins.
 func TestAWorkerJoinsWhileANodeDies(t *testing.T) {
 	o := outage(t, 6*time.Minute, mostOutages)
-	o.mayBeMoved(firstProxy)
+	mayBeMoved(t, o.ctx, firstProxy.pods())
 	o.lab("cut", "all")
 	m := scene.Machine{Name: "worker-56", MAC: "52:54:00:00:01:56", Cluster: "c1", Bridge: "br" + outageVLAN, NAD: "default/vlan" + outageVLAN}
 	t.Logf("%s was Ready %s after power-on", m.Name, joins(t, o.ctx, m))

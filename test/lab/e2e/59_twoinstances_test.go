@@ -60,13 +60,7 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 		}
 		return nil
 	}))
-	must(t, scene.Until(ctx, "the second proxy is not moved within its first minute", func(ctx context.Context) error {
-		made, err := time.Parse(time.RFC3339, kubectl(t, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].metadata.creationTimestamp}"}, second("proxy")...)...))
-		if err == nil && time.Since(made) < time.Minute {
-			err = fmt.Errorf("it is %s old", time.Since(made))
-		}
-		return err
-	}))
+	mayBeMoved(t, ctx, second("proxy"))
 	goesOn := keepsAsking(ctx, dial(bound, net.JoinHostPort(proxies[0], "6443")))
 	connected := connects(t, ctx, neighbour(t, ctx, "caller", "br139", ""), proxies[1])
 	_, err = lab.Lab(ctx, "cut", "all")
@@ -155,6 +149,18 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	if look.failed > 0 || look.late > leavesAnswers {
 		t.Fail()
 	}
+}
+
+// mayBeMoved waits until a pod is a minute old: an address is moved once a minute at most.
+func mayBeMoved(t *testing.T, ctx context.Context, pod []string) {
+	t.Helper()
+	must(t, scene.Until(ctx, "a pod's first minute", func(ctx context.Context) error {
+		made, err := time.Parse(time.RFC3339, kubectl(t, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].metadata.creationTimestamp}"}, pod...)...))
+		if err == nil && time.Since(made) < time.Minute {
+			err = fmt.Errorf("it is %s old", time.Since(made))
+		}
+		return err
+	}))
 }
 
 // leavesAnswers: an address is left out within a second; a lookup begins before, and ends after, on a machine with two processors.

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -282,5 +281,3 @@ func (o *outages) throughHAProxy(ctx context.Context, worker *scene.Neighbour) f
 	must(o.T, scene.Until(ctx, "HAProxy", once))
 	return once
 }
-
-var errNone = errors.New("no answer yet")
