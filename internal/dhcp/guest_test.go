@@ -63,6 +63,37 @@ func TestWhoBindsAndReleasesInTurnCausesFewWrites(t *testing.T) {
 	}
 }
 
+// Each REQUEST of a guest raised its horizon, which reached no further than one term: 64 guests that asked all the time caused 48 writes a second.
+func TestAGuestThatAsksAgainCausesNoWrite(t *testing.T) {
+	l, g := newLab(t, 100), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) { c.LooksUpVMs = true })
+	ip := l.binds("bb")
+	g.Expect(l.store.writes).To(Equal(1))
+	for _, after := range []time.Duration{time.Second, 10 * time.Minute, 30*time.Minute - 10*time.Minute - time.Second} {
+		l.passes(after)
+		offer := l.discover("bb")
+		ack := acked(t, l.selects("bb", ip))
+		g.Expect(leaseOf(offer)).To(Equal(leaseOf(ack)), "it gets what it is offered")
+		g.Expect(leaseOf(ack)).To(Equal(l.store.records[ip].Horizon.Sub(l.now())), "what is left")
+	}
+	g.Expect(l.store.writes).To(Equal(1))
+	l.passes(time.Second)
+	g.Expect(leaseOf(l.discover("bb"))).To(Equal(time.Hour))
+	g.Expect(leaseOf(acked(t, l.renews("bb", ip)))).To(Equal(time.Hour))
+	g.Expect(l.store.writes).To(Equal(2), "half is over")
+}
+
+func TestAHolderThatBootsAgainAndAgainCausesFewWrites(t *testing.T) {
+	l, g := newLab(t, 100), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) { c.Instances = []netip.Addr{us, at(3)} })
+	ip := l.binds("bb")
+	for range 100 {
+		l.selects("bb", ip)
+	}
+	g.Expect(l.store.writes).To(Equal(12))
+	acked(t, l.renews("bb", ip))
+}
+
 // blockedStore blocks every update until the gate opens.
 type blockedStore struct {
 	lease.Store

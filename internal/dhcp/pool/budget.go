@@ -1,9 +1,14 @@
 package pool
 
-import "time"
+import (
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
+)
 
 // Budgets of writes: in a cluster each write changes an object of the management cluster, and anybody on the VLAN can bind and release in turn,
-// under any hardware address. Renewals are not counted: they write when half of a horizon is over.
+// under any hardware address. Renewals are not counted: they write when half of a horizon is over. A holder that boots is: of two instances
+// each confirms its record by a write (mayBeStale).
 const (
 	// writesOfOne are the writes that a client may cause at once (a booting machine needs two), and writeEach is the time until one more.
 	writesOfOne = 12
@@ -38,7 +43,7 @@ func (b *budget) refill(now time.Time, most int, each time.Duration) {
 
 // mayWrite says whether the budgets of the client and of all guests have room for a decision.
 func (t *Table) mayWrite(d Decision, a Ask) bool {
-	if d.Do != Create && d.Do != Update || d.Why == extended {
+	if d.Do != Create && d.Do != Update || d.Why == extended && a.Kind == wire.Renewing {
 		return true
 	}
 	own := t.budgets[a.Client]

@@ -56,7 +56,7 @@ type Decision struct {
 	Final bool
 }
 
-// extended is the Why of a renewal that writes the holder's record.
+// extended is the Why of a write that renews a holder's record.
 const extended = "extended"
 
 func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
@@ -188,7 +188,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 		switch {
 		case a.Away && !ok:
 			return silent("store-away")
-		case !a.Away:
+		case !a.Away && told < t.reach(ip, a):
 			told = t.term(ip, a)
 		}
 		return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: told, Why: "bound"}
@@ -274,7 +274,7 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 func (t *Table) keep(r lease.Record, a Ask) Decision {
 	want := t.promiseOf(r.IP, a)
 	doubtful := t.doubted[r.IP] || t.mayBeStale(a)
-	stands := r.Version != 0 && !doubtful && !r.Horizon.Before(a.Now.Add(t.term(r.IP, a))) && r.VM == want.VM && r.Hostname == want.Hostname
+	stands := r.Version != 0 && !doubtful && !r.Horizon.Before(a.Now.Add(t.reach(r.IP, a))) && r.VM == want.VM && r.Hostname == want.Hostname
 	if !stands && !a.Away {
 		return write(want, extended)
 	}

@@ -151,6 +151,15 @@ func (t *Table) term(ip netip.Addr, a Ask) time.Duration {
 	return t.config.LeaseTime
 }
 
+// reach is how far a holder's horizon must reach for a renewal to write nothing. That of a guest is one term from its last write: half of it may
+// pass, as it does until T1, or a guest would cause a write each second.
+func (t *Table) reach(ip netip.Addr, a Ask) time.Duration {
+	if t.isAnonymous(ip, a) {
+		return t.term(ip, a) / 2
+	}
+	return t.term(ip, a)
+}
+
 // unwelcome says why a client gets no new lease; empty when it may.
 func (t *Table) unwelcome(a Ask) string {
 	owner := t.machines.Owner(a.Client.MAC)
