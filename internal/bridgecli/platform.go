@@ -1,0 +1,83 @@
+package bridgecli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+)
+
+// supportedVersions is what HyperShift's operator writes down of itself (hypershift-operator/controllers/supportedversion/reconciler.go, v0.1.60):
+// {"versions": ["4.20", …]} under the key of the same name.
+var supportedVersions = types.NamespacedName{Namespace: "hypershift", Name: "supported-versions"}
+
+// ReadPlatform reads what an upgrade of a bridge depends on; images is the operator's ConfigMap of BlueField container images.
+func ReadPlatform(ctx context.Context, api client.Reader, key, images types.NamespacedName) (Platform, error) {
+	p := Platform{Bridge: &dpuv1.DPUHCPBridge{}}
+	if err := api.Get(ctx, key, p.Bridge); err != nil {
+		return p, fmt.Errorf("reading DPUHCPBridge %s: %w", key, err)
+	}
+	mapping, supported := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	hc, management := &hyperv1.HostedCluster{}, &configv1.ClusterVersion{}
+	for _, read := range []struct {
+		key  types.NamespacedName
+		into client.Object
+	}{{key, hc}, {images, mapping}, {supportedVersions, supported}, {types.NamespacedName{Name: "version"}, management}} {
+		if err := ifThere(api.Get(ctx, read.key, read.into)); err != nil {
+			return p, fmt.Errorf("reading %T %s: %w", read.into, read.key, err)
+		}
+	}
+	if hc.Name != "" {
+		p.HostedCluster = hc
+	}
+	if management.Name != "" {
+		p.Management = management
+	}
+	p.Images = mapping.Data
+	p.Supported = versionsIn(supported)
+	var err error
+	p.DPF, err = dpfVersion(ctx, api)
+	return p, err
+}
+
+func versionsIn(m *corev1.ConfigMap) []string {
+	var said struct{ Versions []string }
+	if json.Unmarshal([]byte(m.Data[supportedVersions.Name]), &said) != nil {
+		return nil
+	}
+	return said.Versions
+}
+
+// dpfVersion is what the DPFOperatorConfig reports, of which DPF has one.
+func dpfVersion(ctx context.Context, api client.Reader) (string, error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPFOperatorConfigList"})
+	if err := ifThere(api.List(ctx, all)); err != nil {
+		return "", fmt.Errorf("listing DPFOperatorConfigs: %w", err)
+	}
+	for _, config := range all.Items {
+		if reported, _, _ := unstructured.NestedString(config.Object, "status", "version"); reported != "" {
+			return reported, nil
+		}
+	}
+	return "", nil
+}
+
+// ifThere passes over what the cluster has not, or does not serve.
+func ifThere(err error) error {
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

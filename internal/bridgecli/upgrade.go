@@ -1,0 +1,204 @@
+package bridgecli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// Platform is what the upgrade of a bridge's release depends on. What is nil or empty does not exist.
+type Platform struct {
+	Bridge        *dpuv1.DPUHCPBridge
+	HostedCluster *hyperv1.HostedCluster
+	// Management is the management cluster's version.
+	Management *configv1.ClusterVersion
+	// Supported are the minor versions that HyperShift runs, e.g. 4.22, by its own ConfigMap.
+	Supported []string
+	// Images maps releases to BlueField container images: the data of the operator's ConfigMap.
+	Images map[string]string
+	// DPF is the version that DPF's operator reports.
+	DPF string
+}
+
+// State says how far a step of an upgrade is.
+type State string
+
+const (
+	// Done: nothing is left to do.
+	Done State = "done"
+	// Next: the step's preconditions hold, and it is to be done now.
+	Next State = "next"
+	// Underway: it has begun; wait for its end.
+	Underway State = "underway"
+	// Blocked: a precondition does not hold.
+	Blocked State = "blocked"
+	// Look: oooi cannot see whether it is done; the sentence says where to look.
+	Look State = "look"
+	// Later: an earlier step comes first.
+	Later State = "later"
+)
+
+// Step is one step of an upgrade.
+type Step struct {
+	Name  string `json:"step"`
+	State State  `json:"state"`
+	// Because says what was seen, and what to do.
+	Because string `json:"because"`
+}
+
+// Upgrade lists what has to be upgraded for a bridge to get to a release, in the order that Red Hat documents for DPF on OpenShift
+// (dpf-hcp-provisioner-operator 31ded85b, its page on upgrades), and says of each step whether its preconditions hold.
+func (p Platform) Upgrade(to string) []Step {
+	target := versionOf(to)
+	steps := []Step{p.operator(), p.management(target), p.hyperShift(target), p.hosted(to, target), p.dpf(), p.dpus(to)}
+	waits := false
+	for i := range steps {
+		if waits && steps[i].State != Done {
+			steps[i].State = Later
+		}
+		waits = waits || !slices.Contains([]State{Done, Look}, steps[i].State)
+	}
+	return steps
+}
+
+// MayStart says whether a bridge may be given the release now.
+func MayStart(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Name == hostedCluster && s.State == Next })
+}
+
+const hostedCluster = "hosted cluster"
+
+func (p Platform) operator() Step {
+	if p.Bridge.Status.ObservedGeneration != p.Bridge.Generation {
+		return Step{"oooi", Blocked, "the operator has not seen the newest spec of the bridge: is it running?"}
+	}
+	return Step{"oooi", Done, "the operator has seen the newest spec; a newer release of oooi comes before all else"}
+}
+
+func (p Platform) management(target *version.Version) Step {
+	const name = "management cluster"
+	if p.Management == nil || len(p.Management.Status.History) == 0 {
+		return Step{name, Look, "it reports no ClusterVersion: see that it runs a version that your HyperShift supports"}
+	}
+	newest := p.Management.Status.History[0]
+	runs, err := version.ParseSemantic(newest.Version)
+	switch {
+	case newest.State != configv1.CompletedUpdate:
+		return Step{name, Underway, fmt.Sprintf("it is being upgraded to %s: wait until oc get clusterversion says that it is complete", newest.Version)}
+	case target == nil || err != nil:
+		return Step{name, Look, fmt.Sprintf("it runs %s; the release names no version, so see yourself that it is not of a newer minor version", newest.Version)}
+	case minor(runs) != minor(target) && runs.LessThan(target):
+		return Step{name, Next, fmt.Sprintf("it runs %s: upgrade it to %s first (oc adm upgrade)", newest.Version, minor(target))}
+	}
+	return Step{name, Done, "it runs " + newest.Version}
+}
+
+func (p Platform) hyperShift(target *version.Version) Step {
+	const name = "MCE"
+	switch all := strings.Join(p.Supported, ", "); {
+	case len(p.Supported) == 0:
+		return Step{name, Look, "HyperShift's ConfigMap hypershift/supported-versions has no versions: see in MCE's documentation that it supports the release"}
+	case target == nil:
+		return Step{name, Look, fmt.Sprintf("HyperShift supports %s; the release names no version: give its tag beside the digest", all)}
+	case !slices.Contains(p.Supported, minor(target)):
+		return Step{name, Next, fmt.Sprintf("HyperShift supports %s: upgrade MCE to one that supports %s", all, minor(target))}
+	default:
+		return Step{name, Done, "HyperShift supports " + all}
+	}
+}
+
+func (p Platform) hosted(to string, target *version.Version) Step {
+	from := string(p.Bridge.Spec.OCPReleaseImage)
+	blocked := func(because string) Step { return Step{hostedCluster, Blocked, because} }
+	if p.rollsOut() {
+		return Step{hostedCluster, Underway, fmt.Sprintf("its control plane is being upgraded to %s: wait until HostedClusterProgressing is False", from)}
+	}
+	if from == to {
+		return Step{hostedCluster, Done, "it runs " + from}
+	}
+	switch runs := versionOf(from); {
+	case runs == nil || target == nil: // HyperShift compares the versions, which it reads in the images
+	case target.LessThan(runs) && minor(target) != minor(runs):
+		return blocked(fmt.Sprintf("it runs %s, and HyperShift goes back to no older minor version", from))
+	case target.Major() == runs.Major() && target.Minor() > runs.Minor()+1:
+		return blocked(fmt.Sprintf("it runs %s: go to %d.%d first, because OpenShift skips no minor version", from, runs.Major(), runs.Minor()+1))
+	}
+	if because := p.lacksImage(to); because != "" {
+		return blocked(because)
+	}
+	if because := because(p.Bridge); because != "" {
+		return blocked("the bridge is not ready, so nothing of it is changed: " + because)
+	}
+	return Step{hostedCluster, Next, fmt.Sprintf("its preconditions hold: oooi bridge upgrade %s -n %s --to %s", p.Bridge.Name, p.Bridge.Namespace, to)}
+}
+
+// rollsOut says whether HyperShift has not brought the control plane to the bridge's release yet.
+func (p Platform) rollsOut() bool {
+	hc := p.HostedCluster
+	if hc == nil {
+		return false
+	}
+	progressing := meta.FindStatusCondition(hc.Status.Conditions, string(hyperv1.HostedClusterProgressing))
+	return hc.Spec.Release.Image != string(p.Bridge.Spec.OCPReleaseImage) || progressing != nil && progressing.Status == "True"
+}
+
+func (p Platform) lacksImage(to string) string {
+	if own := p.Bridge.Spec.MachineOSImage; own != "" {
+		return fmt.Sprintf("machineOSImage is %s, with which DPUs would be installed after the upgrade too: remove it, or change it together with ocpReleaseImage", own)
+	}
+	if _, found := bridge.ImageOf(p.Images, to); !found {
+		return fmt.Sprintf("no BlueField container image is known for the release: add a key (%s) to ConfigMap ocp-bluefield-images of the operator's namespace", strings.Join(bridge.ImageKeys(to), " or "))
+	}
+	return ""
+}
+
+func (p Platform) dpf() Step {
+	const notes = "see in its release notes which version of hosted clusters it supports, and upgrade it once the hosted cluster has that one"
+	if p.DPF == "" {
+		return Step{"DPF", Look, "no DPFOperatorConfig reports a version: " + notes}
+	}
+	return Step{"DPF", Look, fmt.Sprintf("it is %s: %s", p.DPF, notes)}
+}
+
+func (p Platform) dpus(to string) Step {
+	const name = "DPUs"
+	switch c := meta.FindStatusCondition(p.Bridge.Status.Conditions, dpuv1.ConditionIgnitionConfigured); {
+	case string(p.Bridge.Spec.OCPReleaseImage) != to:
+		return Step{name, Later, "they keep their release until they are installed anew"}
+	case c == nil || c.Status != "True":
+		return Step{name, Blocked, "what they are installed with is not ready (IgnitionConfigured); see oooi bridge status"}
+	}
+	return Step{name, Look, "create a BFB with a name of its own, and name it in spec.dpus.bfb of the DPUDeployment: DPF installs the DPUs anew; keep the old BFB until the last is done"}
+}
+
+// versionOf a release image, by its tag; nil if it has none that is a version.
+func versionOf(release string) *version.Version {
+	for _, key := range bridge.ImageKeys(release) {
+		if v, err := version.ParseSemantic(key); err == nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func minor(v *version.Version) string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }
+
+// StepsTable writes steps for people.
+func StepsTable(to io.Writer, steps []Step) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\tSTEP\tSTATE\tBECAUSE")
+	for i, s := range steps {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", i+1, s.Name, s.State, s.Because)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,98 @@
+package bridgecli_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/bridgecli"
+)
+
+const (
+	runs = "quay.io/ocp/release:4.21.3-multi"
+	next = "quay.io/ocp/release:4.22.1-multi"
+)
+
+// platform is one on which the bridge's release comes next.
+func platform() *bridgecli.Platform {
+	b := &dpuv1.DPUHCPBridge{Spec: dpuv1.DPUHCPBridgeSpec{OCPReleaseImage: runs}}
+	b.Name, b.Namespace, b.Generation, b.Status.ObservedGeneration = "dpu1", "clusters", 3, 3
+	for _, kind := range []string{dpuv1.ConditionReady, dpuv1.ConditionIgnitionConfigured} {
+		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: kind, Status: "True"})
+	}
+	return &bridgecli.Platform{
+		Bridge:        b,
+		HostedCluster: &hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: runs}}},
+		Management:    &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.22.0"}}}},
+		Supported:     []string{"4.22", "4.21"}, Images: map[string]string{"4.22.1": "quay.io/example/rhcos-bluefield:4.22.1"}, DPF: "v26.4.0",
+	}
+}
+
+func at(p *bridgecli.Platform, release string) {
+	p.Bridge.Spec.OCPReleaseImage, p.HostedCluster.Spec.Release.Image = dpuv1.ReleaseImage(release), release
+}
+
+func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
+	const digest = "quay.io/ocp/release@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for name, c := range map[string]struct {
+		change func(*bridgecli.Platform)
+		to     string
+		states string // of oooi, management cluster, MCE, hosted cluster, DPF, DPUs
+		says   string
+	}{
+		"all is there":              {func(*bridgecli.Platform) {}, next, "done done done next later later", "oooi bridge upgrade dpu1 -n clusters --to " + next},
+		"the operator stands still": {func(p *bridgecli.Platform) { p.Bridge.Generation++ }, next, "blocked done done later later later", "is it running?"},
+		"the management cluster is older": {func(p *bridgecli.Platform) { p.Management.Status.History[0].Version = "4.21.9" }, next,
+			"done next done later later later", "it runs 4.21.9: upgrade it to 4.22 first"},
+		"the management cluster is on its way": {func(p *bridgecli.Platform) { p.Management.Status.History[0].State = configv1.PartialUpdate }, next,
+			"done underway done later later later", "upgraded to 4.22.0"},
+		"no OpenShift":       {func(p *bridgecli.Platform) { p.Management = nil }, next, "done look done next later later", "ClusterVersion"},
+		"an older MCE":       {func(p *bridgecli.Platform) { p.Supported = []string{"4.21", "4.20"} }, next, "done done next later later later", "supports 4.21, 4.20"},
+		"HyperShift is mute": {func(p *bridgecli.Platform) { p.Supported = nil }, next, "done done look next later later", "supported-versions"},
+		"a skipped version":  {func(p *bridgecli.Platform) { at(p, "quay.io/ocp/release:4.20.9-multi") }, next, "done done done blocked later later", "go to 4.21 first"},
+		"back to an older version": {func(p *bridgecli.Platform) { p.Images["4.20.9"] = "quay.io/example/a:b" }, "quay.io/ocp/release:4.20.9-multi",
+			"done done next later later later", "supports 4.22, 4.21"},
+		"back, where HyperShift has it": {func(p *bridgecli.Platform) { p.Supported = append(p.Supported, "4.20") }, "quay.io/ocp/release:4.20.9-multi",
+			"done done done blocked later later", "no older minor version"},
+		"no image":         {func(p *bridgecli.Platform) { p.Images = nil }, next, "done done done blocked later later", "add a key (4.22.1)"},
+		"an image by hand": {func(p *bridgecli.Platform) { p.Bridge.Spec.MachineOSImage = "a.b/c:d" }, next, "done done done blocked later later", "machineOSImage is a.b/c:d"},
+		"a bridge not ready": {func(p *bridgecli.Platform) {
+			p.Bridge.Status.Conditions[0] = metav1.Condition{Type: dpuv1.ConditionReady, Status: "False", Reason: "HostedClusterNotAvailable", Message: "wait"}
+		}, next, "done done done blocked later later", "HostedClusterNotAvailable: wait"},
+		"HyperShift has not begun": {func(p *bridgecli.Platform) { p.Bridge.Spec.OCPReleaseImage = next }, next, "done done done underway later later", "upgraded to " + next},
+		"HyperShift is at it": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.HostedCluster.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterProgressing), Status: "True"}}
+		}, next, "done done done underway later later", "HostedClusterProgressing"},
+		"the hosted cluster is there": {func(p *bridgecli.Platform) { at(p, next) }, next, "done done done done look look", "create a BFB with a name of its own"},
+		"what DPUs get is not there": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.Bridge.Status.Conditions[1].Status = "False"
+		}, next, "done done done done look blocked", "IgnitionConfigured"},
+		"no DPF, a release by digest": {func(p *bridgecli.Platform) {
+			p.DPF = ""
+			p.Images["sha256-"+strings.TrimPrefix(digest, "quay.io/ocp/release@sha256:")] = "quay.io/example/a:b"
+		}, digest, "done look look next later later", "names no version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, p := NewWithT(t), platform()
+			c.change(p)
+			steps := p.Upgrade(c.to)
+			var states []string
+			for _, s := range steps {
+				states = append(states, string(s.State))
+			}
+			g.Expect(strings.Join(states, " ")).To(Equal(c.states))
+			g.Expect(bridgecli.MayStart(steps)).To(Equal(states[3] == "next"))
+			var table bytes.Buffer
+			g.Expect(bridgecli.StepsTable(&table, steps)).To(Succeed())
+			g.Expect(table.String()).To(ContainSubstring(c.says))
+		})
+	}
+}
