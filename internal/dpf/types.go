@@ -99,7 +99,7 @@ func (d *DPU) Joins(cluster types.NamespacedName) bool {
 
 // AddToScheme registers the kinds.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{})
+	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{}, &DPUFlavor{}, &DPUFlavorList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
