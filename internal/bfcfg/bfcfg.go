@@ -37,7 +37,10 @@ func Template(from Source) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return text, from.fits(len(text), len(bf))
+	if err := from.fits(len(text), len(bf)); err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
 // fits judges the sizes of the template and of what DPF makes of it.

@@ -34,7 +34,11 @@ func (s Source) put(config *types.Config, part string, rows []row) {
 }
 
 func (s Source) gets(r row) bool {
-	return !(r.is(trusted) && s.ZeroTrust || r.is(zeroTrust) && !s.ZeroTrust || r.is(jumbo) && s.mtu() == 1500)
+	switch {
+	case r.is(trusted) && s.ZeroTrust, r.is(zeroTrust) && !s.ZeroTrust, r.is(jumbo) && s.mtu() == 1500:
+		return false
+	}
+	return true
 }
 
 func (s Source) mtu() int {
@@ -54,7 +58,7 @@ func (s Source) text(part string, r row) string {
 	if err != nil {
 		panic(err) // a test has read them all
 	}
-	return strings.NewReplacer("@MTU@", strconv.Itoa(s.mtu()), "@REGISTRY@", s.Registry).Replace(string(text))
+	return strings.NewReplacer("@MTU@", strconv.Itoa(s.mtu()), "@REGISTRY@", strings.TrimRight(s.Registry, "/")).Replace(string(text))
 }
 
 // encode makes the contents of a file from its text: in form of gzip and base64, in which DPF's templating finds nothing to fill in, or

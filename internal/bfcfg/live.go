@@ -27,7 +27,7 @@ func (s Source) live(target []byte, passwd types.Passwd) ([]byte, error) {
 	}
 	putFile(&config, "/etc/dpf/dpuflavor.json", 0o644, packed(object))
 	putFile(&config, "/var/target.ign", 0o600, packed(target))
-	text, err := json.Marshal(struct {
+	text, err := json.Marshal(struct { //nolint:gosec // Passwd has SSH keys and hashes, as HyperShift's ignition, and goes where that goes
 		types.Config
 		Passwd json.RawMessage `json:"passwd"`
 	}{config, untemplated(marshalled(passwd))})

@@ -27,7 +27,7 @@ const (
 	IgnitionInvalid       = "IgnitionInvalid"
 	MachineConfigNotFound = "MachineConfigNotFound"
 	MachineOSMissing      = "MachineOSMissing"
-	RegistryMissing       = "RegistryMissing"
+	RegistryInvalid       = "RegistryInvalid"
 	FlavorInvalid         = "FlavorInvalid"
 	FlavorRefused         = "FlavorRefused"
 	TemplateTooLarge      = "TemplateTooLarge"

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
+	"strings"
 
 	ignition "github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
@@ -20,7 +22,7 @@ const machineConfigPath = "/etc/ignition-machine-config-encapsulated.json"
 func (s Source) hypershift() (types.Config, error) {
 	config, found, err := ignition.ParseCompatibleVersion(s.Ignition)
 	if err != nil {
-		return config, &Problem{IgnitionInvalid, "HyperShift's ignition", fmt.Sprintf("Ignition's parser refuses it: %v: see the NodePool's conditions, and its MachineConfigs (%s)", err, found)}
+		return config, &Problem{IgnitionInvalid, "HyperShift's ignition", fmt.Sprintf("Ignition's parser refuses it: %v (%s): see the NodePool's conditions, and its MachineConfigs", err, strings.TrimSpace(found.String()))}
 	}
 	return config, nil
 }
@@ -30,8 +32,8 @@ func (s Source) target(config types.Config) ([]byte, error) {
 	if err := s.rebase(&config); err != nil {
 		return nil, err
 	}
-	if s.ZeroTrust && s.Registry == "" {
-		return nil, &Problem{RegistryMissing, "DPFOperatorConfig spec.provisioningController.registry", "zero-trust DPUs download DPF's agent from the bfb-registry, whose address is unknown: set it"}
+	if at, err := url.Parse(s.Registry); s.ZeroTrust && (err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
+		return nil, &Problem{RegistryInvalid, "DPFOperatorConfig spec.provisioningController.registry", fmt.Sprintf("zero-trust DPUs download DPF's agent from the bfb-registry, and %q is not the http or https URL of one: set its address", s.Registry)}
 	}
 	s.put(&config, "common", commonRows)
 	s.put(&config, "target", targetRows)
@@ -43,9 +45,27 @@ func (s Source) target(config types.Config) ([]byte, error) {
 		return nil, err
 	}
 	if _, found, err := ignition.Parse(text); err != nil {
-		return nil, &Problem{FlavorInvalid, "DPUFlavor spec.configFiles", fmt.Sprintf("Ignition's parser refuses the target with these files: %v (%s)", err, found)}
+		field := "DPUFlavor spec.configFiles"
+		for _, entry := range found.Entries {
+			field = s.blamed(config, entry.Context.String(), field)
+		}
+		return nil, &Problem{FlavorInvalid, field, fmt.Sprintf("Ignition's parser refuses this file in the target: %v (%s): correct it or take it out", err, strings.TrimSpace(found.String()))}
 	}
 	return text, nil
+}
+
+// blamed is the field of the flavor that has the file at a place in the target, e.g. $.storage.files.36.path.
+func (s Source) blamed(config types.Config, place, field string) string {
+	var at int
+	if n, _ := fmt.Sscanf(place, "$.storage.files.%d.", &at); n == 0 {
+		return field
+	}
+	for i, file := range s.Flavor.Spec.ConfigFiles {
+		if file.Path == config.Storage.Files[at].Path {
+			return fmt.Sprintf("DPUFlavor spec.configFiles[%d].path", i)
+		}
+	}
+	return field
 }
 
 // rebase replaces the image of the machine-config-daemon's first boot.
@@ -80,14 +100,14 @@ func (s Source) rebase(config *types.Config) error {
 
 // unpacked is the text of a file in an ignition.
 func unpacked(contents types.Resource) ([]byte, error) {
-	url, err := dataurl.DecodeString(ptr.Deref(contents.Source, ""))
+	data, err := dataurl.DecodeString(ptr.Deref(contents.Source, ""))
 	if err != nil {
 		return nil, err
 	}
 	if ptr.Deref(contents.Compression, "") != "gzip" {
-		return url.Data, nil
+		return data.Data, nil
 	}
-	zipped, err := gzip.NewReader(bytes.NewReader(url.Data))
+	zipped, err := gzip.NewReader(bytes.NewReader(data.Data))
 	if err != nil {
 		return nil, err
 	}
