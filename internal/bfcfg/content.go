@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"k8s.io/utils/ptr"
@@ -73,10 +74,18 @@ func encode(r row, text string) types.Resource {
 	return packed([]byte(text))
 }
 
+// zippers are used again, since each has 800 KiB.
+var zippers = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestCompression) // fails for unknown levels only
+	return w
+}}
+
 func packed(text []byte) types.Resource {
 	var zipped bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // fails for unknown levels only
-	_, _ = w.Write(text)                                       // a buffer takes all
+	w := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(w)
+	w.Reset(&zipped)
+	_, _ = w.Write(text) // a buffer takes all
 	_ = w.Close()
 	return types.Resource{Source: ptr.To("data:;base64," + base64.StdEncoding.EncodeToString(zipped.Bytes())), Compression: ptr.To("gzip")}
 }

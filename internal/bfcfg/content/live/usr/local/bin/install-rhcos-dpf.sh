@@ -48,9 +48,11 @@ configure_firmware() {
 
 install_os() {
 	local parameter arguments=()
+	set -o noglob # a parameter may have a *
 	for parameter in console=hvc0 console=ttyAMA0 earlycon=pl011,0x13010000 ignore_loglevel $(jq -r '.spec.grub.kernelParameters[]?' "$flavor"); do
 		[[ " ${arguments[*]} " = *" $parameter "* ]] || arguments+=(--append-karg "$parameter")
 	done
+	set +o noglob
 	say "Installing on $disk"
 	coreos-installer install "$disk" --offline --ignition-file "$target" "${arguments[@]}" ||
 		fail RHCOSInstallation "coreos-installer failed"
