@@ -90,7 +90,8 @@ func TestLeasesOfThePreviousTreeAreRead(t *testing.T) {
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	ours, err := client.New(admin, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	all, err := (&leasekube.Store{Client: ours, Namespace: "previous", Server: "c1-dhcp"}).List(t.Context())
+	var all []lease.Record
+	_, err = (&leasekube.Store{Client: ours, Namespace: "previous", Server: "c1-dhcp"}).List(t.Context(), func(r lease.Record) { all = append(all, r) })
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range all {
 		g.Expect(all[i].Version).NotTo(BeZero())

@@ -38,7 +38,7 @@ func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, op
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o, Limit: o.Limit, Continue: o.Continue}) // of Raw alone it takes neither
 	}
-	source := ListThenWatch{&cache.ListWatch{
+	source := listThenWatch{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			into := list.DeepCopyObject().(client.ObjectList)
 			if o.ResourceVersion == anyVersion {
@@ -73,9 +73,9 @@ func silence(pause time.Duration) watch.Interface {
 	return w
 }
 
-// ListThenWatch stops an informer from streaming its first list, which saves nothing with the few objects of one daemon, and which not every
+// listThenWatch stops an informer from streaming its first list, which saves nothing with the few objects of one daemon, and which not every
 // API server can.
-type ListThenWatch struct{ *cache.ListWatch }
+type listThenWatch struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported has the name that client-go looks for.
-func (ListThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
+func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }

@@ -281,13 +281,16 @@ func (m *memoryStore) Get(_ context.Context, ip netip.Addr) (lease.Record, error
 	return r, nil
 }
 
-func (m *memoryStore) List(context.Context) ([]lease.Record, error) {
+func (m *memoryStore) List(_ context.Context, take func(lease.Record)) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.away {
-		return nil, errAway
+		return 0, errAway
 	}
-	return slices.SortedFunc(maps.Values(m.records), func(a, b lease.Record) int { return cmp.Compare(a.Version, b.Version) }), nil
+	for _, r := range slices.SortedFunc(maps.Values(m.records), func(a, b lease.Record) int { return cmp.Compare(a.Version, b.Version) }) {
+		take(r)
+	}
+	return m.last, nil
 }
 
 // someMachines are the virtual machines of a test. Where a test says nothing, there are none.

@@ -4,11 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-
-	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/daemon"
-	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -17,7 +12,7 @@ func (i *instance) keepLeases(ctx context.Context) error {
 		return nil // the context ended
 	}
 	if i.client != nil {
-		go i.watchLeases(ctx)
+		go i.kube.Follow(ctx, i.client, i.server.list, i.server.learn, i.server.Table.Lost)
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -52,33 +47,6 @@ func (i *instance) sync(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (i *instance) watchLeases(ctx context.Context) {
-	store := &leasekube.Store{Namespace: i.Namespace, Server: i.Name, Labels: i.labels}
-	learn := func(o any) {
-		kept := o.(*v1alpha1.DHCPLease)
-		r, err := store.Record(kept)
-		kept.Labels, kept.Spec = nil, v1alpha1.DHCPLeaseSpec{IP: kept.Spec.IP} // the table has the rest: of 65,536 leases only one copy fits
-		if err != nil {
-			i.Log.Warn("lease not understood", "error", err)
-			return
-		}
-		if i.server.Table.Learn(r) {
-			i.server.Stored(r)
-		}
-	}
-	daemon.Watch(ctx, i.client, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, store.Selected(), cache.ResourceEventHandlerFuncs{
-		AddFunc: learn, UpdateFunc: func(_, o any) { learn(o) },
-		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = gone.Obj
-			}
-			if r, err := store.Record(o.(*v1alpha1.DHCPLease)); err == nil {
-				i.server.Table.Lost(r)
-			}
-		},
-	})
 }
 
 // labels of every lease: the Infra's, which the planner put on our object, and our own.

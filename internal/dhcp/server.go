@@ -81,14 +81,32 @@ func (s *Server) Configure(c pool.Config) {
 
 // Sync reads all leases from the store. Until it has, only known holders are renewed (dhcp-rules.md#lease-2).
 func (s *Server) Sync(ctx context.Context) error {
-	all, err := s.Store.List(ctx)
-	if err != nil {
+	if _, err := s.list(ctx); err != nil {
 		return err
 	}
-	s.Table.Synced(all)
 	s.synced.Store(true)
 	s.tellUnserved()
 	return nil
+}
+
+// list takes in all that the store has, record by record, and what it has no more, and returns the version of the list.
+func (s *Server) list(ctx context.Context) (version uint64, err error) {
+	listed := map[netip.Addr]bool{}
+	version, err = s.Store.List(ctx, func(r lease.Record) {
+		listed[r.IP] = true
+		s.learn(r)
+	})
+	if err == nil {
+		s.Table.Listed(listed, version)
+	}
+	return version, err
+}
+
+// learn takes in a record that the store tells of. Those of the first list come too fast for a copy.
+func (s *Server) learn(r lease.Record) {
+	if s.Table.Learn(r) && s.synced.Load() {
+		s.Stored(r)
+	}
 }
 
 // Serve answers what a port receives until the port is closed.

@@ -926,6 +926,27 @@ func TestAStoreThatWentBack(t *testing.T) {
 		acked(t, l.renews("aa", ip))
 		g.Expect(l.store.writes).To(Equal(writes))
 	})
+	t.Run("gets back what it never heard of", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		before := save(l)
+		ip := l.binds("aa")
+		promised := l.store.records[ip]
+		goBack(l, before)
+		l.syncs()
+		g.Expect(l.server.Table.Suspects()).To(ConsistOf(ip), "what is newer than a list may have been written meanwhile")
+		l.server.Expire(t.Context())
+		g.Expect(l.store.records[ip]).To(And(HaveField("Client", promised.Client), HaveField("Horizon", promised.Horizon)))
+	})
+	t.Run("is not one that was read while we wrote", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		version := l.store.last
+		ip := l.binds("aa")
+		writes := l.store.writes
+		l.server.Table.Listed(map[netip.Addr]bool{}, version)
+		l.server.Expire(t.Context())
+		g.Expect(l.server.Table.Suspects()).To(BeEmpty())
+		g.Expect([]any{l.server.Table.Records()[0], l.store.writes}).To(Equal([]any{l.store.records[ip], writes}))
+	})
 	t.Run("gives no address away that is promised", func(t *testing.T) {
 		l := newLab(t, 1)
 		ip := l.binds("aa")

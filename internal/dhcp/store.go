@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
@@ -30,7 +31,7 @@ func (i *instance) open(ctx context.Context) error {
 		return i.startAlone(ctx)
 	}
 	i.kube = &refusing{
-		Store: &leasekube.Store{Client: i.client, Namespace: i.Namespace, Server: i.Name, Labels: i.labels},
+		Store: &leasekube.Store{Client: i.client, Namespace: i.Namespace, Server: i.Name, Labels: i.labels, Log: i.Log},
 		told:  func(problem error) { i.ready.Set(checkLeases, problem) },
 	}
 	i.server = NewServer(table, i.kube, i.Clock, i.Log)
@@ -71,10 +72,7 @@ func (i *instance) startFromCopy(ctx context.Context) error {
 		return err
 	}
 	i.Clock.Restore(saved)
-	records, err := i.disk.List(ctx)
-	for _, r := range records {
-		i.server.Table.Learn(r)
-	}
+	_, err = i.disk.List(ctx, func(r lease.Record) { i.server.Table.Learn(r) })
 	return err
 }
 

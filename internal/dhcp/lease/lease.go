@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 )
 
 // State is where a lease stands.
@@ -93,6 +94,15 @@ type Record struct {
 	Version uint64 `json:"version"`
 }
 
+// Compact returns the record without second copies of what other records have, too: a pool has up to 65,536.
+func (r Record) Compact() Record {
+	r.State, r.Owner, r.VM.Namespace = unique.Make(r.State).Value(), unique.Make(r.Owner).Value(), unique.Make(r.VM.Namespace).Value()
+	if r.Hostname == r.VM.Name {
+		r.Hostname = r.VM.Name
+	}
+	return r
+}
+
 // BoundTo says whether the record is a promise to this client.
 func (r Record) BoundTo(c Client) bool { return r.State == Bound && r.Client == c }
 
@@ -111,6 +121,6 @@ type Store interface {
 	Update(context.Context, Record) (Record, error)
 	// Get reads the newest record, never a cached one. ErrNotFound if there is none.
 	Get(context.Context, netip.Addr) (Record, error)
-	// List reads all records, never from a cache.
-	List(context.Context) ([]Record, error)
+	// List gives all records to take, never from a cache, and returns the version of the list: of what was written before, none is newer.
+	List(ctx context.Context, take func(Record)) (version uint64, err error)
 }

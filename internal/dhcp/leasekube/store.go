@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strconv"
 	"time"
@@ -13,9 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -27,12 +30,13 @@ type Store struct {
 	Server    string
 	// Labels of every lease. They say whose it is, since a lease must have no ownerReference (dhcp-rules.md#lease-13).
 	Labels func() map[string]string
+	Log    *slog.Logger
 }
 
 var _ lease.Store = (*Store)(nil)
 
-// Selected are the list options of this server's leases: by field, since the labels of a restored backup may be stale.
-func (s *Store) Selected() []client.ListOption {
+// selected are the list options of this server's leases: by field, since the labels of a restored backup may be stale.
+func (s *Store) selected() []client.ListOption {
 	return []client.ListOption{client.InNamespace(s.Namespace), client.MatchingFields{"spec.serverRef.name": s.Server}}
 }
 
@@ -92,21 +96,43 @@ const pageSize = 500
 
 // List implements lease.Store: the leases as they were when the first page was read. An object that is no lease of ours is left out: its address
 // is still locked by its name.
-func (s *Store) List(ctx context.Context) ([]lease.Record, error) {
-	var all []lease.Record
-	for next := ""; ; {
-		page := &v1alpha1.DHCPLeaseList{}
-		if err := s.Client.List(ctx, page, append(s.Selected(), client.Limit(pageSize), client.Continue(next))...); err != nil {
-			return nil, fmt.Errorf("listing leases: %w", err)
-		}
+func (s *Store) List(ctx context.Context, take func(lease.Record)) (uint64, error) {
+	version, err := daemon.Pages(&v1alpha1.DHCPLeaseList{}, pageSize, func(page *v1alpha1.DHCPLeaseList, limits ...client.ListOption) error {
+		err := s.Client.List(ctx, page, append(limits, s.selected()...)...)
 		for i := range page.Items {
-			if r, err := s.Record(&page.Items[i]); err == nil {
-				all = append(all, r)
-			}
+			s.understood(take)(&page.Items[i])
 		}
-		if next = page.Continue; next == "" {
-			return all, nil
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("listing leases: %w", err)
+	}
+	return strconv.ParseUint(version, 10, 64)
+}
+
+// Follow lists with list, which returns what List did, and then tells of changes, until the context ends. It keeps nothing: the table has the leases.
+func (s *Store) Follow(ctx context.Context, c client.WithWatch, list func(context.Context) (version uint64, err error), changed, gone func(lease.Record)) {
+	daemon.Unkept[*v1alpha1.DHCPLease]{
+		List: func(ctx context.Context) (string, error) {
+			version, err := list(ctx)
+			return strconv.FormatUint(version, 10), err
+		},
+		Watch: func(ctx context.Context, o client.ListOption) (watch.Interface, error) {
+			return c.Watch(ctx, &v1alpha1.DHCPLeaseList{}, append(s.selected(), o)...)
+		},
+		Changed: s.understood(changed), Gone: s.understood(gone),
+	}.Follow(ctx, &v1alpha1.DHCPLease{})
+}
+
+// understood reads an object's record for take; one that no daemon of ours wrote it reports.
+func (s *Store) understood(take func(lease.Record)) func(*v1alpha1.DHCPLease) {
+	return func(object *v1alpha1.DHCPLease) {
+		r, err := s.Record(object)
+		if err != nil {
+			s.Log.Warn("lease not understood", "error", err)
+			return
 		}
+		take(r)
 	}
 }
 
@@ -165,5 +191,5 @@ func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
 			r.Dropped = append(r.Dropped, at)
 		}
 	}
-	return r, nil
+	return r.Compact(), nil
 }

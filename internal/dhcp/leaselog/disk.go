@@ -1,8 +1,11 @@
 package leaselog
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -12,9 +15,9 @@ import (
 // disk is what the log needs of a file system; tests make it fail.
 type disk interface {
 	Read(path string) ([]byte, error)
-	// Replace puts a new file in place of path, whole and durable, and returns it for appending. After an error that is not errUntouched, it is
-	// unknown which of the two files is there.
-	Replace(path string, content []byte) (file, error)
+	// Replace puts a new file in place of path, whole and durable, and returns it for appending, and its size. After an error that is not
+	// errUntouched, it is unknown which of the two files is there.
+	Replace(path string, content iter.Seq2[[]byte, error]) (file, int, error)
 	// Free gives up the dead parts of path. Before, it makes the live ones durable as they were read: they may be in the page cache alone.
 	Free(path string, content []byte, live, dead []span) error
 	// Volume is the size of path's volume, in octets.
@@ -61,26 +64,40 @@ func (osDisk) Free(path string, content []byte, live, dead []span) (err error) {
 	return f.Sync()
 }
 
-func (osDisk) Replace(path string, content []byte) (file, error) {
+func (osDisk) Replace(path string, content iter.Seq2[[]byte, error]) (file, int, error) {
 	aside := path + ".new"
 	f, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUntouched, err)
+		return nil, 0, fmt.Errorf("%w: %w", errUntouched, err)
 	}
-	_, err = f.Write(content)
+	size, err := writeAll(f, content)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUntouched, errors.Join(err, f.Close(), os.Remove(aside))) // a partial file takes up room
+		return nil, 0, fmt.Errorf("%w: %w", errUntouched, errors.Join(err, f.Close(), os.Remove(aside))) // a partial file takes up room
 	}
 	if err = os.Rename(aside, path); err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, 0, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return f, size, nil
+}
+
+func writeAll(to io.Writer, content iter.Seq2[[]byte, error]) (size int, err error) {
+	buffered := bufio.NewWriter(to)
+	for piece, err := range content {
+		if err == nil {
+			_, err = buffered.Write(piece)
+		}
+		if err != nil {
+			return 0, err
+		}
+		size += len(piece)
+	}
+	return size, buffered.Flush()
 }
 
 // syncDir makes a rename durable.

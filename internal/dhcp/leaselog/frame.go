@@ -64,9 +64,9 @@ func checksum(payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, payload)
 }
 
-// parse reads all whole frames. After damage it looks for the next whole one: every lease that can still be read is a promise that must be kept.
-// damaged are the parts that were skipped, a torn last write among them.
-func parse(content []byte) (entries []entry, damaged []span) {
+// parse gives all whole frames to take. After damage it looks for the next whole one: every lease that can still be read is a promise that must be
+// kept. damaged are the parts that were skipped, a torn last write among them.
+func parse(content []byte, take func(entry)) (damaged []span) {
 	at := 0
 	if bytes.HasPrefix(content, []byte(magic)) {
 		at = len(magic)
@@ -80,9 +80,10 @@ func parse(content []byte) (entries []entry, damaged []span) {
 			continue
 		}
 		e.at = span{at, at + size}
-		entries, at = append(entries, e), at+size
+		at += size
+		take(e)
 	}
-	return entries, damaged
+	return damaged
 }
 
 // appendSpan joins a span to the last one if it follows it.

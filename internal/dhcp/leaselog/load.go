@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -17,13 +16,13 @@ func (l *Log) load() error {
 	if err != nil {
 		return fmt.Errorf("reading leases: %w", err)
 	}
-	entries, damaged := parse(content)
-	for _, e := range entries {
+	entries, closes, closed := 0, false, false // releases until 2026-11-24 did not close files
+	damaged := parse(content, func(e entry) {
 		l.apply(e)
-	}
+		entries, closes, closed = entries+1, closes || e.Closed, e.Closed
+	})
 	if len(damaged) == 0 {
-		closes := slices.ContainsFunc(entries, func(e entry) bool { return e.Closed }) // releases until 2026-11-24 did not close files
-		if len(entries) == 0 || closes && !entries[len(entries)-1].Closed {
+		if entries == 0 || closes && !closed {
 			l.log.Warn("the lease file was not closed: the last process was killed, or somebody cut the file off; what it has is served", "file", l.path, "leases", len(l.records))
 		}
 		return nil
@@ -57,7 +56,7 @@ func (l *Log) aside() string { return l.path + ".damaged" }
 func (l *Log) apply(e entry) {
 	switch {
 	case e.Record != nil:
-		l.records[e.Record.IP] = *e.Record
+		l.records[e.Record.IP] = e.Record.Compact()
 		l.last = max(l.last, e.Record.Version)
 	case e.Clock != nil:
 		l.clock = *e.Clock

@@ -261,25 +261,9 @@ func (l *Log) fail(err error) {
 
 // rewrite writes what memory holds to a new file, syncs it and its directory, and appends to it from then on.
 func (l *Log) rewrite() error {
-	content := []byte(magic)
-	var err error
-	add := func(e entry) {
-		if err == nil {
-			content, err = appendFrame(content, e)
-		}
-	}
-	add(entry{Closed: true}) // whoever writes the file from here on closes it, too
-	add(entry{Clock: &l.clock})
-	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
-		r := l.records[ip]
-		add(entry{Record: &r})
-	}
-	if err != nil {
-		return err
-	}
-	renewed, err := l.disk.Replace(l.path, content)
+	renewed, size, err := l.disk.Replace(l.path, l.content)
 	if err != nil && os.Remove(l.aside()) == nil { // the damaged copy may be what fills the volume
-		renewed, err = l.disk.Replace(l.path, content)
+		renewed, size, err = l.disk.Replace(l.path, l.content)
 	}
 	if err != nil {
 		return fmt.Errorf("rewriting %s: %w: make room on its volume; it is tried again, and known leases are served meanwhile", l.path, err)
@@ -287,8 +271,25 @@ func (l *Log) rewrite() error {
 	if l.file != nil {
 		_ = l.file.Close() // the old file: replaced, and perhaps already broken
 	}
-	l.file, l.size, l.live, l.later, l.reclaimed = renewed, len(content), len(content), 0, false
+	l.file, l.size, l.live, l.later, l.reclaimed = renewed, size, size, 0, false
 	return nil
+}
+
+// content is that of a whole new file, piece by piece: as one it takes a third of what the daemon may have.
+func (l *Log) content(yield func([]byte, error) bool) {
+	if !yield([]byte(magic), nil) {
+		return
+	}
+	add := func(e entry) bool { return yield(appendFrame(nil, e)) }
+	if !add(entry{Closed: true}) || !add(entry{Clock: &l.clock}) { // whoever writes the file from here on closes it, too
+		return
+	}
+	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
+		r := l.records[ip]
+		if !add(entry{Record: &r}) {
+			return
+		}
+	}
 }
 
 // Close ends the log. What was answered is durable; callers that still wait hear that it is closed.

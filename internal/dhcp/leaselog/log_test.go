@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -59,18 +60,23 @@ func (d *diskInMemory) Read(string) ([]byte, error) {
 
 func (d *diskInMemory) Free(string, []byte, []span, []span) error { return errors.New("no holes here") }
 
-func (d *diskInMemory) Replace(_ string, content []byte) (file, error) {
+func (d *diskInMemory) Replace(_ string, content iter.Seq2[[]byte, error]) (file, int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := cmp.Or(d.broken, d.keeps); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if d.volume > 0 && len(d.written)+len(content) > d.volume { // it stands beside the old one
-		return nil, errors.New("no space left")
+	var all bytes.Buffer
+	size, err := writeAll(&all, content)
+	if err != nil {
+		return nil, 0, err
+	}
+	if d.volume > 0 && len(d.written)+size > d.volume { // it stands beside the old one
+		return nil, 0, errors.New("no space left")
 	}
 	d.generation++
-	d.written, d.synced = bytes.Clone(content), len(content)
-	return &fileInMemory{d, d.generation}, nil
+	d.written, d.synced = all.Bytes(), size
+	return &fileInMemory{d, d.generation}, size, nil
 }
 
 type fileInMemory struct {
@@ -137,12 +143,9 @@ func created(t *testing.T, l *Log, r lease.Record) lease.Record {
 
 func holders(t *testing.T, l *Log) map[string]string {
 	t.Helper()
-	all, err := l.List(t.Context())
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	out := map[string]string{}
-	for _, r := range all {
-		out[r.IP.String()] = r.Client.MAC
-	}
+	_, err := l.List(t.Context(), func(r lease.Record) { out[r.IP.String()] = r.Client.MAC })
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return out
 }
 
@@ -372,7 +375,7 @@ func TestAFullVolume(t *testing.T) {
 		g, path := NewWithT(t), filepath.Join(t.TempDir(), "leases.db")
 		g.Expect(os.WriteFile(path, []byte("old"), 0o600)).To(Succeed())
 		full(t, path+".new")
-		_, err := osDisk{}.Replace(path, []byte("new"))
+		_, _, err := osDisk{}.Replace(path, func(yield func([]byte, error) bool) { yield([]byte("new"), nil) })
 		g.Expect(err).To(And(MatchError(errUntouched), MatchError(unix.ENOSPC)))
 		g.Expect(path + ".new").NotTo(BeAnExistingFile())
 		g.Expect(os.ReadFile(path)).To(Equal([]byte("old")))
@@ -477,8 +480,9 @@ func TestGarbageBehindAGoodFileHoldsNothingUp(t *testing.T) {
 		"short lengths": bytes.Repeat([]byte{0, 0, 0xff, 0xfe}, 4<<20),
 	} {
 		start := time.Now()
-		entries, damaged := parse(slices.Concat(whole, garbage, last))
-		g.Expect(entries).To(HaveLen(4), name)
+		entries := 0
+		damaged := parse(slices.Concat(whole, garbage, last), func(entry) { entries++ })
+		g.Expect(entries).To(Equal(4), name)
 		g.Expect(damaged).To(HaveLen(1), name)
 		octets, copied := skipped(slices.Concat(whole, garbage, last), damaged)
 		g.Expect(octets).To(Equal(len(garbage)), name)
@@ -564,13 +568,10 @@ func FuzzParse(f *testing.F) {
 	f.Add(whole[:len(whole)-5])
 	f.Add([]byte("not a lease file"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		entries, damaged := parse(content)
-		if bytes.Equal(content, whole) && (len(entries) != 3 || len(damaged) != 0) {
-			t.Fatalf("a whole file gave %d entries and %d damaged octets", len(entries), damaged)
-		}
-		l := &Log{records: map[netip.Addr]lease.Record{}}
-		for _, e := range entries {
-			l.apply(e)
+		l, entries := &Log{records: map[netip.Addr]lease.Record{}}, 0
+		damaged := parse(content, func(e entry) { l.apply(e); entries++ })
+		if bytes.Equal(content, whole) && (entries != 3 || len(damaged) != 0) {
+			t.Fatalf("a whole file gave %d entries and %d damaged octets", entries, damaged)
 		}
 	})
 }

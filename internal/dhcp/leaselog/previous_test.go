@@ -26,7 +26,8 @@ func TestAFileOfThePreviousTreeIsReadWhole(t *testing.T) {
 	g.Expect(said.String()).To(BeEmpty(), "it lacks only the end that we write since")
 
 	at, ip := time.Date(2026, 11, 24, 11, 0, 0, 123456000, time.UTC), netip.MustParseAddr
-	all, err := l.List(t.Context())
+	var all []lease.Record
+	_, err = l.List(t.Context(), func(r lease.Record) { all = append(all, r) })
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(ConsistOf(lease.Record{
 		IP: ip("192.168.100.43"), Client: lease.Client{MAC: "52:54:00:00:01:01"}, ClientID: "ff:00:00:01:01:00:01:00:01", Hostname: "worker-1",

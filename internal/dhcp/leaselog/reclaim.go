@@ -9,7 +9,8 @@ func (l *Log) reclaim() error {
 	if err != nil {
 		return err
 	}
-	entries, _ := parse(content)
+	var entries []entry
+	parse(content, func(e entry) { entries = append(entries, e) })
 	live, dead := l.sorted(entries)
 	if err := l.disk.Free(l.path, content, live, dead); err != nil {
 		return err

@@ -3,9 +3,7 @@ package leaselog
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
@@ -65,9 +63,14 @@ func (l *Log) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
 	return *r, nil
 }
 
-// List implements lease.Store.
-func (l *Log) List(ctx context.Context) ([]lease.Record, error) {
-	return seen(ctx, l, func() []lease.Record { return slices.Collect(maps.Values(l.records)) })
+// List implements lease.Store. take must not call the log. If the context ends, it may still be called.
+func (l *Log) List(ctx context.Context, take func(lease.Record)) (uint64, error) {
+	return seen(ctx, l, func() uint64 {
+		for _, r := range l.records {
+			take(r)
+		}
+		return l.last
+	})
 }
 
 // seen reads what is durable. A caller that stops waiting gets nothing: the look may still be under way.

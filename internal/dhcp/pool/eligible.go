@@ -68,7 +68,7 @@ func (t *Table) inheritance(a Ask) (lease.Record, bool) {
 	if !owner.Known() {
 		return lease.Record{}, false
 	}
-	for _, ip := range t.byMachine[owner.VM] {
+	for _, ip := range t.byMachine[owner.VM.UID] {
 		if r := t.records[ip]; t.inherits(r, a) && t.free(ip, a) {
 			return r, true
 		}

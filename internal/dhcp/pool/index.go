@@ -12,7 +12,7 @@ import (
 func (t *Table) index(r lease.Record) {
 	put(t.byClient, r.Client, r.IP)
 	if r.State == lease.Bound && r.VM.UID != "" {
-		put(t.byMachine, r.VM, r.IP)
+		put(t.byMachine, r.VM.UID, r.IP)
 	}
 	_, reserved := t.config.reservedIP(r.IP)
 	mark(t.declined, r.IP, r.State == lease.Declined)
@@ -27,7 +27,7 @@ func (t *Table) unindex(r lease.Record) {
 		return
 	}
 	take(t.byClient, r.Client, r.IP)
-	take(t.byMachine, r.VM, r.IP)
+	take(t.byMachine, r.VM.UID, r.IP)
 	delete(t.anonymous, r.IP)
 	delete(t.declined, r.IP)
 	t.standing.put(r.IP, r.Horizon, false)

@@ -98,21 +98,26 @@ func (t *Table) Lost(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known, ok := t.records[r.IP]; ok && known.Version <= r.Version {
-		known.Version = 0
-		t.learn(known)
+		t.lose(known)
 	}
 }
 
-// Synced takes in the store's whole list: a known record that is not in it is lost.
-func (t *Table) Synced(all []lease.Record) {
-	listed := map[netip.Addr]bool{}
-	for _, r := range all {
-		listed[r.IP] = true
-		t.Learn(r)
-	}
-	for _, r := range t.Records() {
-		if !listed[r.IP] {
-			t.Lost(r)
+func (t *Table) lose(r lease.Record) {
+	r.Version = 0
+	t.learn(r)
+}
+
+// Listed takes in which addresses a list of the store had, of which everything was learned: a record that it lacks is lost. One that is newer than
+// the list was written meanwhile, or the store went back, and must be read.
+func (t *Table) Listed(listed map[netip.Addr]bool, version uint64) {
+	t.walk(func(r lease.Record) bool {
+		switch {
+		case listed[r.IP] || r.Version == 0:
+		case r.Version > version:
+			t.suspect[r.IP] = true
+		default:
+			t.lose(r)
 		}
-	}
+		return true
+	})
 }

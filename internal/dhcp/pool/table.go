@@ -68,9 +68,9 @@ type Table struct {
 	size     int
 	machines Machines
 	records  map[netip.Addr]lease.Record
-	// Addresses by the client of their record, and by the virtual machine that they are bound to: nearly always one.
+	// Addresses by the client of their record, and by the UID of the virtual machine that they are bound to: nearly always one.
 	byClient  map[lease.Client][]netip.Addr
-	byMachine map[lease.VM][]netip.Addr
+	byMachine map[string][]netip.Addr
 	// Addresses that a client without a claim may get: those without a record, those released, and those whose lease ends by time, by horizon.
 	untaken          *untaken
 	returned, ending *byTime
@@ -122,7 +122,7 @@ type offer struct {
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client][]netip.Addr{},
-		byMachine: map[lease.VM][]netip.Addr{}, returned: newByTime(false), ending: newByTime(false), standing: newStanding(),
+		byMachine: map[string][]netip.Addr{}, returned: newByTime(false), ending: newByTime(false), standing: newStanding(),
 		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, suspect: map[netip.Addr]bool{}, undone: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
 		avoided: map[netip.Addr]avoidance{}, ahead: map[netip.Addr]ahead{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}

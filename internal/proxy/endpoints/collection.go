@@ -11,10 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/daemon"
@@ -66,14 +64,14 @@ func follow[T client.Object](ctx context.Context, c client.WithWatch, of kind[T]
 // againAfter is the pause before a collection lists everything again, however often objects are deleted.
 const againAfter = time.Second
 
-// run follows the objects until the context ends. The reflector backs off while the API server is away.
+// run follows the objects until the context ends.
 func (c *collection[T]) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		once, again := context.WithCancel(ctx)
 		c.mu.Lock()
 		c.again = again
 		c.mu.Unlock()
-		cache.NewReflector(daemon.ListThenWatch{ListWatch: &cache.ListWatch{ListWithContextFunc: c.pages, WatchFuncWithContext: c.watch}}, c.new, c, 0).RunWithContext(once)
+		daemon.Unkept[T]{List: c.pages, Watch: c.watch, Changed: c.add, Gone: c.remove}.Follow(once, c.new)
 		again()
 		select {
 		case <-ctx.Done():
@@ -82,36 +80,31 @@ func (c *collection[T]) run(ctx context.Context) {
 	}
 }
 
-// pages lists all objects, page by page, and keeps the oldest: an author chooses names, but no creation time. It asks for the newest state,
-// because the API server returns any other as a whole.
-func (c *collection[T]) pages(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o.ResourceVersion, o.ResourceVersionMatch = "", ""
-	all := c.list.DeepCopyObject().(client.ObjectList)
+// pages lists all objects, page by page, and keeps the oldest: an author chooses names, but no creation time.
+func (c *collection[T]) pages(ctx context.Context) (version string, err error) {
 	var parts []T
-	for {
+	version, err = daemon.Pages(c.list, atOnce, func(page client.ObjectList, limits ...client.ListOption) error {
 		select {
 		case onePage <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		page := c.list.DeepCopyObject().(client.ObjectList)
-		err := c.client.List(ctx, page, append(slices.Clone(c.options), &client.ListOptions{Raw: &o, Limit: atOnce, Continue: all.GetContinue()})...)
-		if err == nil {
-			err = meta.EachListItem(page, func(object runtime.Object) error { parts = append(parts, c.part(object.(T))); return nil })
-			if len(parts) > c.most {
-				parts = oldest(parts, c.most+1) // one more, so that Replace sees that there are too many
-			}
+		defer func() { <-onePage }()
+		if err := c.client.List(ctx, page, append(limits, c.options...)...); err != nil {
+			return err
 		}
-		<-onePage
-		if err != nil {
-			c.mayRead(err)
-			return nil, err
+		err := meta.EachListItem(page, func(object runtime.Object) error { parts = append(parts, c.part(object.(T))); return nil })
+		if len(parts) > c.most {
+			parts = oldest(parts, c.most+1) // one more, so that replace sees that there are too many
 		}
-		all.SetResourceVersion(page.GetResourceVersion())
-		if all.SetContinue(page.GetContinue()); page.GetContinue() == "" {
-			return all, meta.SetList(all, objects(parts))
-		}
+		return err
+	})
+	if err != nil {
+		c.mayRead(err)
+		return "", err
 	}
+	c.replace(parts)
+	return version, nil
 }
 
 // oldest returns the oldest objects, the oldest first. The API server sets the creation time, not the author.
@@ -120,15 +113,8 @@ func oldest[T client.Object](all []T, most int) []T {
 	return all[:min(most, len(all))]
 }
 
-func objects[T client.Object](all []T) (out []runtime.Object) {
-	for _, object := range all {
-		out = append(out, object)
-	}
-	return out
-}
-
-func (c *collection[T]) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	events, err := c.client.Watch(ctx, c.list.DeepCopyObject().(client.ObjectList), append(slices.Clone(c.options), &client.ListOptions{Raw: &o})...)
+func (c *collection[T]) watch(ctx context.Context, o client.ListOption) (watch.Interface, error) {
+	events, err := c.client.Watch(ctx, c.list.DeepCopyObject().(client.ObjectList), append(slices.Clone(c.options), o)...)
 	c.mayRead(err)
 	return events, err
 }
@@ -148,54 +134,45 @@ func (c *collection[T]) mayRead(err error) {
 	}
 }
 
-// Replace is called by the reflector with all objects.
-func (c *collection[T]) Replace(objects []any, _ string) error {
+// replace keeps the first of these parts, and nothing else.
+func (c *collection[T]) replace(parts []T) {
 	all := map[string]T{}
-	for _, object := range objects[:min(len(objects), c.most)] {
-		all[object.(T).GetName()] = object.(T)
+	for _, part := range parts[:min(len(parts), c.most)] {
+		all[part.GetName()] = part
 	}
 	c.mu.Lock()
-	c.all, c.read, c.beyond = all, true, len(objects) > c.most
+	c.all, c.read, c.beyond = all, true, len(parts) > c.most
 	c.mu.Unlock()
 	c.signal()
-	return nil
 }
 
-// Add is called by the reflector with a new object, of which a part is kept if there is room.
-func (c *collection[T]) Add(object any) error {
-	part := c.part(object.(T))
+// add takes in a new or changed object, of which a part is kept if there is room.
+func (c *collection[T]) add(object T) {
+	part := c.part(object)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was, had := c.all[part.GetName()]
 	switch {
 	case had && equality.Semantic.DeepEqual(was, part), !had && len(c.all) >= c.most && c.beyond:
-		return nil
+		return
 	case !had && len(c.all) >= c.most:
 		c.beyond = true
 	default:
 		c.all[part.GetName()] = part
 	}
 	c.signal()
-	return nil
 }
 
-// Update is called by the reflector with a changed object.
-func (c *collection[T]) Update(object any) error { return c.Add(object) }
-
-// Delete is called by the reflector with a deleted object. If objects were left out, and there is room for many now, all are listed again.
-func (c *collection[T]) Delete(object any) error {
+// remove takes in a deleted object. If objects were left out, and there is room for many now, all are listed again.
+func (c *collection[T]) remove(object T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.all, object.(T).GetName())
+	delete(c.all, object.GetName())
 	if c.beyond && len(c.all) < c.most-c.most/10 {
 		c.again()
 	}
 	c.signal()
-	return nil
 }
-
-// Resync is never called by the reflector.
-func (c *collection[T]) Resync() error { return nil }
 
 func (c *collection[T]) get(name string) (T, bool) {
 	c.mu.Lock()
