@@ -342,6 +342,23 @@ func TestReadyOnlyWhenBothViewsAnswer(t *testing.T) {
 		}
 		return answer.Status, answer.Body.Close()
 	}, 5*time.Second).Should(Equal("200 OK"))
-	g.Expect(ask(t.Context(), "udp", netip.AddrPortFrom(netip.MustParseAddr("::1"), d.port), "not.ours.example.")).
+	g.Expect(ask(t.Context(), netip.AddrPortFrom(netip.MustParseAddr("::1"), d.port), "not.ours.example.")).
 		To(MatchError(ContainSubstring("without authority")))
+}
+
+// Guests of the VLAN share its TCP, and may take it all: here nobody listens there.
+func TestReadinessAsksByUDPAlone(t *testing.T) {
+	g := NewWithT(t)
+	socket, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	view := &mdns.Server{PacketConn: socket, Handler: mdns.HandlerFunc(func(w mdns.ResponseWriter, asked *mdns.Msg) {
+		answer := new(mdns.Msg).SetReply(asked)
+		answer.Authoritative = true
+		_ = w.WriteMsg(answer)
+	})}
+	go func() { _ = view.ActivateAndServe() }()
+	t.Cleanup(func() { _ = socket.Close() })
+	said := make(chan error, 9)
+	go probe(t.Context(), netip.MustParseAddrPort(socket.LocalAddr().String()), func() string { return "c1.example.com." }, func(err error) { said <- err })
+	g.Eventually(said, 2*probeTimeout).Should(Receive(Succeed()))
 }

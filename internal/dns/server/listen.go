@@ -60,7 +60,7 @@ func (l Listener) Serve(ctx context.Context, view View) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return unlessDone(ctx, server.Serve(sharedListener{l.tcp, share.New[netip.Addr](maxConnections, maxConnectionsOfOne), l.At.Addr()}))
+		return unlessDone(ctx, server.Serve(sharedListener{l.tcp, share.New[netip.Addr](maxConnections, maxConnectionsOfOne)}))
 	})
 	group.Go(func() error { return unlessDone(ctx, server.ServePacket(l.udp)) })
 	group.Go(func() error {

@@ -8,11 +8,10 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// sharedListener closes connections above the limits at once. Our own address has no limit: no guest may prevent the readiness probe.
+// sharedListener closes connections above the limits at once.
 type sharedListener struct {
 	net.Listener
 	places *share.Places[netip.Addr]
-	own    netip.Addr
 }
 
 // Accept implements net.Listener.
@@ -23,9 +22,6 @@ func (l sharedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		source := sourceOf(c.RemoteAddr())
-		if source == l.own {
-			return c, nil
-		}
 		if l.places.Enter(source) {
 			return &sharedConn{Conn: c, leave: sync.OnceFunc(func() { l.places.Leave(source) })}, nil
 		}
