@@ -32,36 +32,35 @@ type health struct {
 	log      *slog.Logger
 
 	mu      sync.Mutex
-	checked map[netip.AddrPort]*sight
+	checked map[netip.Addr]*sight
 }
 
 func newHealth(start func(func() error), answered func() error, judged func(), log *slog.Logger) *health {
-	return &health{start: start, answered: answered, judged: judged, log: log, checked: map[netip.AddrPort]*sight{}}
+	return &health{start: start, answered: answered, judged: judged, log: log, checked: map[netip.Addr]*sight{}}
 }
 
-// check checks these addresses from now on, each until ctx ends, and no others. One whose port changes is as it was until it is checked.
+// check checks these addresses from now on, each until ctx ends, and no others.
 func (h *health) check(ctx context.Context, from vantage, all []netip.AddrPort) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was := map[netip.Addr]sight{}
-	for at, s := range h.checked {
-		if !slices.Contains(all, at) {
+	for ip, s := range h.checked {
+		if !slices.ContainsFunc(all, func(at netip.AddrPort) bool { return at.Addr() == ip }) {
 			s.stop()
-			was[at.Addr()] = *s
-			delete(h.checked, at)
-			healthyAddresses.DeleteLabelValues(at.Addr().String())
+			delete(h.checked, ip)
+			healthyAddresses.DeleteLabelValues(ip.String())
 		}
 	}
 	for _, at := range all {
-		if h.checked[at] == nil {
-			s, known := was[at.Addr()]
-			if !known {
-				s = sight{heard: time.Now(), state: v1alpha1.HealthAnswers}
-			}
-			var one context.Context
-			one, s.stop = context.WithCancel(ctx)
-			h.checked[at] = &s
-			tellHealth(at.Addr(), s)
+		s, known := h.checked[at.Addr()]
+		if !known {
+			s = &sight{stop: func() {}, heard: time.Now(), state: v1alpha1.HealthAnswers}
+			h.checked[at.Addr()] = s
+			tellHealth(at.Addr(), *s)
+		}
+		if s.at != at {
+			s.stop()
+			one, stop := context.WithCancel(ctx)
+			s.at, s.stop = at, stop
 			h.start(func() error { return h.follow(one, from, at) })
 		}
 	}
@@ -73,12 +72,8 @@ func (h *health) down(of []netip.AddrPort) map[netip.Addr]bool {
 	defer h.mu.Unlock()
 	all := map[netip.Addr]bool{}
 	for _, at := range of {
-		all[at.Addr()] = false
-	}
-	for at, s := range h.checked { // perhaps at another port than from now on
-		if _, is := all[at.Addr()]; is {
-			all[at.Addr()] = s.down
-		}
+		s, known := h.checked[at.Addr()]
+		all[at.Addr()] = known && s.down
 	}
 	return all
 }
@@ -87,8 +82,8 @@ func (h *health) down(of []netip.AddrPort) map[netip.Addr]bool {
 func (h *health) states() (all []v1alpha1.Health) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for at, s := range h.checked {
-		all = append(all, v1alpha1.Health{IP: v1alpha1.IPAddress(at.Addr().String()), State: s.state})
+	for ip, s := range h.checked {
+		all = append(all, v1alpha1.Health{IP: v1alpha1.IPAddress(ip.String()), State: s.state})
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Health) int {
 		return netip.MustParseAddr(string(a.IP)).Compare(netip.MustParseAddr(string(b.IP)))
@@ -100,10 +95,10 @@ func (h *health) states() (all []v1alpha1.Health) {
 func (h *health) hear(instances []v1alpha1.Instance, self v1alpha1.IPAddress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for at, s := range h.checked {
+	for ip, s := range h.checked {
 		s.own, s.others = "", nil
 		for _, i := range instances {
-			state := i.HealthAt(v1alpha1.IPAddress(at.Addr().String()))
+			state := i.HealthAt(v1alpha1.IPAddress(ip.String()))
 			switch {
 			case i.IP == self:
 				s.own = state
@@ -145,7 +140,7 @@ func (h *health) follow(ctx context.Context, from vantage, at netip.AddrPort) er
 // note notes what the last checks of an address found, unless it is no longer checked.
 func (h *health) note(ctx context.Context, at netip.AddrPort, err error, found func(*sight)) {
 	h.mu.Lock()
-	s := h.checked[at]
+	s := h.checked[at.Addr()]
 	if ctx.Err() != nil || s == nil {
 		h.mu.Unlock()
 		return

@@ -119,7 +119,7 @@ func TestAnAddressFromWhichNothingComesIsSaidInTheStatus(t *testing.T) {
 }
 
 func TestEachInstanceIsHeard(t *testing.T) {
-	at := netip.MustParseAddrPort("192.0.2.99:443")
+	at := netip.MustParseAddr("192.0.2.99")
 	h := newHealth(nil, nil, nil, nil)
 	h.checked[at] = &sight{}
 	of := func(ip v1alpha1.IPAddress, state v1alpha1.HealthState) v1alpha1.Instance {
@@ -138,13 +138,20 @@ func TestEachInstanceIsHeard(t *testing.T) {
 func TestAnAddressWhoseCheckGetsAnotherPortIsAsItWas(t *testing.T) {
 	g, before, after := NewWithT(t), netip.MustParseAddrPort("192.0.2.99:443"), netip.MustParseAddrPort("192.0.2.99:6443")
 	other := netip.MustParseAddrPort("192.0.2.98:443")
-	h := newHealth(func(func() error) {}, func() error { return nil }, func() {}, slog.New(slog.DiscardHandler))
+	var started []func() error
+	h := newHealth(func(check func() error) { started = append(started, check) }, func() error { return nil }, func() {}, slog.New(slog.DiscardHandler))
 	h.check(t.Context(), vantage{}, []netip.AddrPort{before})
 	h.note(t.Context(), before, syscall.ECONNREFUSED, func(s *sight) { s.down, s.heard = true, time.Now().Add(-silentAfter) })
 	g.Expect(h.down([]netip.AddrPort{after})).To(HaveKeyWithValue(after.Addr(), true), "answers are published before it is checked")
 	g.Expect(h.down([]netip.AddrPort{other})).To(Equal(map[netip.Addr]bool{other.Addr(): false}), "what is no longer checked is answered")
 
 	h.check(t.Context(), vantage{}, []netip.AddrPort{after, other})
+	g.Expect(started).To(HaveLen(3))
+	ended := make(chan error, 1)
+	go func() { ended <- started[0]() }()
+	g.Eventually(ended).Should(Receive(BeNil()), "the old port is no longer checked")
+	h.check(t.Context(), vantage{}, []netip.AddrPort{after, other})
+	g.Expect(started).To(HaveLen(3), "the same checks go on")
 	g.Expect(h.down([]netip.AddrPort{after, other})).To(Equal(map[netip.Addr]bool{after.Addr(): true, other.Addr(): false}))
 	g.Expect(h.states()).To(Equal([]v1alpha1.Health{{IP: "192.0.2.98", State: v1alpha1.HealthAnswers}, {IP: "192.0.2.99", State: v1alpha1.HealthSilent}}))
 	g.Expect(healthOf(g)).To(HaveKeyWithValue("192.0.2.99", 0.0))
@@ -182,7 +189,7 @@ func TestWhoCannotLookHearsNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	h := newHealth(nil, func() error { t.Error("an answer changed"); return nil }, func() { judged <- struct{}{} }, slog.New(slog.DiscardHandler))
-	h.checked[at] = &sight{heard: time.Now(), state: v1alpha1.HealthAnswers}
+	h.checked[at.Addr()] = &sight{heard: time.Now(), state: v1alpha1.HealthAnswers}
 	go func() { _ = h.follow(ctx, vantage{netip.MustParseAddr("192.0.2.77"), "lo"}, at) }()
 	g.Eventually(judged, 10*time.Second).Should(Receive())
 	g.Expect(h.states()).To(ConsistOf(HaveField("State", v1alpha1.HealthSilent)))

@@ -2,6 +2,7 @@ package dns
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ const (
 
 // sight is what is known of one address.
 type sight struct {
+	at    netip.AddrPort // what is checked; port 0: whether a host is there
 	stop  context.CancelFunc
 	down  bool      // it accepts nothing
 	heard time.Time // when something came from it last
