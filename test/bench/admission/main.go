@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -117,10 +116,7 @@ func casesAmong(bridges int) []asked {
 }
 
 func told(t *table.Table, what string, atOnce int, took []time.Duration) {
-	slices.Sort(took)
-	p := func(percent int) time.Duration {
-		return took[min(len(took)*percent/100, len(took)-1)].Round(10 * time.Microsecond)
-	}
+	p := func(percent int) time.Duration { return table.Percentile(took, percent).Round(10 * time.Microsecond) }
 	what = fmt.Sprintf("%s, %d at once: p99 (p50 %s, worst %s)", what, atOnce, p(50), p(100))
 	if atOnce == 1 {
 		table.Below(t, what, p(99), wanted)

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
 // waits are how long one kind of use took, again and again; of one that failed, until it did.
@@ -28,14 +29,7 @@ func (w *waits) add(took time.Duration, err error) {
 	}
 }
 
-// p is a percentile: the least that so many in a hundred do not exceed.
-func (w *waits) p(percent int) time.Duration {
-	sorted := slices.Sorted(slices.Values(w.all))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[(len(sorted)*percent+99)/100-1]
-}
+func (w *waits) p(percent int) time.Duration { return table.Percentile(w.all, percent) }
 
 func (w *waits) why() string { return orNothing(w.last) }
 

@@ -195,7 +195,4 @@ func (l load) tell(t *table.Table, s server, kea load) {
 		ratio(p99, kea.p99()), ratio(l.processor, kea.processor), l.memory/kea.memory))
 }
 
-func (l load) p99() time.Duration {
-	sorted := slices.Sorted(slices.Values(l.renewals))
-	return sorted[len(sorted)*99/100]
-}
+func (l load) p99() time.Duration { return table.Percentile(l.renewals, 99) }

@@ -132,9 +132,6 @@ func (r result) tell(t *table.Table, s server, kea result) {
 	}
 }
 
-func median(all []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[len(sorted)/2]
-}
+func median(all []time.Duration) time.Duration { return table.Percentile(all, 50) }
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
