@@ -18,6 +18,7 @@ import (
 const (
 	apiService          = "kube-apiserver"
 	ignitionProxy       = "ignition-server-proxy"
+	ignitionCA          = ignitionServer + "-ca-cert"
 	ignitionServer      = "ignition-server" // also the Route; the Service behind it where there is no proxy (old control planes)
 	oauthService        = "oauth-openshift"
 	oauthRoute          = "oauth"

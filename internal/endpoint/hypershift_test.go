@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +33,12 @@ func TestNamesAreHyperShifts(t *testing.T) {
 		{ignitionProxy, assets + "ignition-server-proxy/service.yaml", `(?m)^  name: (.*)$`},
 		{ignitionServer, assets + "ignition-server-proxy/route.yaml", `(?m)^  name: (.*)$`},
 		{ignitionProxy, assets + "ignition-server-proxy/route.yaml", `(?m)^    name: (.*)$`},
+		{strings.TrimPrefix(ignitionCA, ignitionServer), "hypershift-operator/controllers/manifests/ignitionserver/manifests.go", `(?s)func IgnitionCACertSecret.*?Name:\s*ResourceName \+ "(.*?)"`},
+		{"token", "hypershift-operator/controllers/nodepool/token.go", `TokenSecretPrefix = "(.*)"`},
+		{TokenKey, "hypershift-operator/controllers/nodepool/token.go", `TokenSecretTokenKey\s*= "(.*)"`},
+		{TokenRelease, "hypershift-operator/controllers/nodepool/token.go", `TokenSecretReleaseKey\s*= "(.*)"`},
+		{ConfigVersion, "hypershift-operator/controllers/nodepool/nodepool_controller.go", `nodePoolAnnotationCurrentConfigVersion\s*= "(.*)"`},
+		{TokenNodePool, "hypershift-operator/controllers/nodepool/nodepool_controller.go", `nodePoolAnnotation\s*= "(.*)"`},
 		{ignitionServer, assets + "ignition-server/service.yaml", `(?m)^  name: (.*)$`},
 		{`"%s-%s", hostedClusterNamespace, strings.ReplaceAll(hostedClusterName, ".", "-")`, namespace, `(?s)func HostedControlPlaneNamespace\(.*?Sprintf\((.*?)\)\n`},
 		{sharedIngressPolicy, policies, `(?s)func SharedIngressNetworkPolicy.*?Name:\s*"(.*?)"`},

@@ -41,13 +41,13 @@ func NewApprovals(secrets visits.SecretSource, facts FactSource, told func(bridg
 // See starts to approve for a bridge, or continues, and returns the state at once. dpus come from a cache: a change has waiting CSRs
 // decided again, but nothing is approved by the cache alone.
 func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.DPU) State {
-	one, found := a.sessions.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
+	one, found := a.sessions.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, func(context.Context)) {
 		one := a.approver(by, w, func(what Notice) {
 			if a.told != nil {
 				a.told(by, what)
 			}
 		})
-		return one, one.link(a.secrets)
+		return one, one.link(a.secrets).Run
 	}, a.changed)
 	if !found {
 		return State{}

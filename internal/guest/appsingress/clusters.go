@@ -42,9 +42,9 @@ func NewClusters(secrets visits.SecretSource, changed func(infra types.Namespace
 // See starts to watch an Infra's hosted cluster, or continues, and returns at once what is known; nil if nothing is yet. The result is
 // shared: nobody may change it.
 func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
-	a, found := c.sessions.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, *visits.Link) {
+	a, found := c.sessions.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, func(context.Context)) {
 		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery}
-		return a, a.link(c.secrets)
+		return a, a.link(c.secrets).Run
 	}, c.changed)
 	if !found {
 		return nil

@@ -50,7 +50,8 @@ const (
 	goodVisit = time.Minute
 )
 
-func (l *Link) run(ctx context.Context) {
+// Run visits until the context ends.
+func (l *Link) Run(ctx context.Context) {
 	l.leave = func() {}
 	defer func() { l.leave() }()
 	if l.Secret.Name == "" {

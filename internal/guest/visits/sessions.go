@@ -64,15 +64,15 @@ func (l *Sessions[T]) Forget(owner types.NamespacedName) {
 	}
 }
 
-// Current is the visitor of an owner's hosted cluster: the one that runs, if it is as wanted, or else a new one, which it starts, but not
-// once Start ends.
-func (l *Sessions[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, *Link), changed func(types.NamespacedName)) (one T, found bool) {
+// Current is the visitor of an owner's hosted cluster: the one that runs, if it is as wanted, or else a new one, which it runs until it is
+// forgotten, but not once Start ends.
+func (l *Sessions[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, func(context.Context)), changed func(types.NamespacedName)) (one T, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one, found = l.of[owner]
 	if (!found || !isWanted(one)) && !l.ended {
-		next, visits := other()
-		l.begin(owner, next, visits, changed)
+		next, run := other()
+		l.begin(owner, next, run, changed)
 		return next, true
 	}
 	return one, found
@@ -88,7 +88,7 @@ func (l *Sessions[T]) Get(owner types.NamespacedName) (one T, found bool) {
 
 // begin starts a visitor once the one before has ended: two would overwrite each other, or approve two CSRs of one DPU. The caller holds
 // the lock.
-func (l *Sessions[T]) begin(owner types.NamespacedName, next T, visits *Link, changed func(types.NamespacedName)) {
+func (l *Sessions[T]) begin(owner types.NamespacedName, next T, run func(context.Context), changed func(types.NamespacedName)) {
 	ctx, stop := context.WithCancel(context.Background())
 	before, follows := l.of[owner]
 	now := next.session()
@@ -106,6 +106,6 @@ func (l *Sessions[T]) begin(owner types.NamespacedName, next T, visits *Link, ch
 		var telling sync.WaitGroup
 		telling.Go(func() { pace.Tell(ctx, now.News, func() { changed(owner) }) })
 		defer telling.Wait()
-		visits.run(ctx)
+		run(ctx)
 	})
 }

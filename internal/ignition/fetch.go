@@ -1,0 +1,103 @@
+package ignition
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/cldmnky/oooi/internal/guest/bounded"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// Failure says why there is no ignition: a stable reason, and a sentence.
+type Failure struct{ Reason, Message string }
+
+func waiting(format string, args ...any) *Failure {
+	return &Failure{"WaitingForIgnition", fmt.Sprintf(format, args...)}
+}
+
+// Fetch downloads ignition. It follows no redirect and asks no proxy, and connects to nothing but the servers that want names.
+func Fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, token []byte) ([]byte, *Failure) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, waiting("Secret %s has no certificate in tls.crt", want.CA)
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	transport := &http.Transport{ // whose Proxy is nil: none is asked
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return first(ctx, dial, network, want.Servers)
+		},
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, ServerName: want.Host},
+	}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request(ctx, want, token))
+	if err != nil {
+		return nil, &Failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server %s is not reached: %v", want.Host, unwrapped(err))}
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return nil, refusal(want, response.StatusCode)
+	case err != nil:
+		return nil, &Failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server's answer was cut off: %v", err)}
+	case len(content) > most:
+		return nil, &Failure{"IgnitionTooLarge", fmt.Sprintf("the ignition of NodePool %s has more than %d MiB: remove what DPUs do not need from its configuration", want.NodePool, most>>20)}
+	}
+	return content, nil
+}
+
+// request has the headers of a real node's (hypershift: nodepool/token.go, ignConfig).
+func request(ctx context.Context, want bridge.Download, token []byte) *http.Request {
+	r := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "https", Host: net.JoinHostPort(want.Host, "443"), Path: "/ignition"}, Host: want.Host, Header: http.Header{}}).WithContext(ctx)
+	r.Header.Set("Authorization", "Bearer "+base64.StdEncoding.EncodeToString(token))
+	r.Header.Set("NodePool", want.NodePool.String())
+	r.Header.Set("TargetConfigVersionHash", want.Hash)
+	return r
+}
+
+// refusal tells a token that the server has nothing for yet from one that it refuses.
+func refusal(want bridge.Download, status int) *Failure {
+	switch {
+	case status == http.StatusUnauthorized:
+		return &Failure{"IgnitionTokenRefused", fmt.Sprintf("the ignition server refuses the token in Secret %s (401)", want.Token)}
+	case status == http.StatusNetworkAuthenticationRequired:
+		return waiting("the ignition server has not rendered the configuration of NodePool %s yet (511)", want.NodePool)
+	case status >= http.StatusInternalServerError:
+		return &Failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server fails (%d): see the logs of ignition-server in namespace %s", status, want.Token.Namespace)}
+	}
+	return &Failure{"IgnitionServerUnreachable", fmt.Sprintf("what answers as ignition server is none (%d): see Service and Route in namespace %s", status, want.Token.Namespace)}
+}
+
+// first connects to the first of some servers that accepts.
+func first(ctx context.Context, dial bounded.Dial, network string, servers []string) (net.Conn, error) {
+	var failed []string
+	for _, server := range servers {
+		dialling, cancel := context.WithTimeout(ctx, within/10)
+		conn, err := dial(dialling, network, server)
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, fmt.Sprintf("%s: %v", server, err))
+	}
+	return nil, errors.New(strings.Join(failed, "; "))
+}
+
+// unwrapped leaves the URL out.
+func unwrapped(err error) error {
+	if of, is := errors.AsType[*url.Error](err); is {
+		return of.Err
+	}
+	return err
+}
