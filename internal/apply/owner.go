@@ -73,6 +73,8 @@ func NamedBy(object client.Object) []string {
 		return []string{NameOf(l[names.LabelApp], object.GetNamespace(), l[names.LabelInstance])}
 	case l[names.LabelPulls] != "":
 		return []string{NameOf(l[names.LabelApp], object.GetNamespace(), l[names.LabelPulls])}
+	case l[names.LabelBridge] != "" && l[names.LabelBridgeTemplate] != "":
+		return []string{NameOf("template", l[names.LabelBridgeNamespace], l[names.LabelBridge])}
 	case l[names.LabelBridge] != "":
 		return []string{NameOf("bridge", l[names.LabelBridgeNamespace], l[names.LabelBridge])}
 	case l[names.LabelInfra] != "":
@@ -83,5 +85,5 @@ func NamedBy(object client.Object) []string {
 	return nil
 }
 
-// NameOf is an owner's value in NamedBy; app is bridge, infra, hostedcluster, or a child's app.
+// NameOf is an owner's value in NamedBy; app is bridge, template, infra, hostedcluster, or a child's app.
 func NameOf(app, namespace, name string) string { return app + "/" + namespace + "/" + name }

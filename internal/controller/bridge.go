@@ -40,6 +40,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if err == nil && b == nil {
 		r.observe.Watches.Follow(req.NamespacedName)
 		r.hosted.Approvals.Forget(req.NamespacedName)
+		r.hosted.Downloads.Forget(req.NamespacedName)
 	}
 	if err != nil || b == nil || r.status.Overtook(b) {
 		return ctrl.Result{}, err
@@ -59,6 +60,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if seen.Deleting() {
 		return r.end(ctx, seen)
 	}
+	r.download(&seen)
 	p := bridge.Of(seen.Input)
 	out, err := r.do(ctx, seen, p)
 	if out.Wrote { // seen predates the write, whose event brings the next reconcile
@@ -72,7 +74,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if err != nil && r.observe.Settings.Ungranted("", err.Error()) != nil {
 		return soonest(retryTaken), statusErr // Roles are not watched
 	}
-	return retry(out, seen.Pause), errors.Join(err, statusErr)
+	return retry(out, seen.Pause, retryForeign(p)), errors.Join(err, statusErr)
 }
 
 // do applies a plan unless it is frozen. The kubeconfig is handed over independently: a wrong release or pull secret must not keep a rotated
@@ -89,15 +91,18 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	if err := r.apply.AddFinalizer(ctx, b, names.BridgeFinalizer); err != nil {
 		return out, err
 	}
-	var err error
-	if !p.Frozen {
+	err := r.withdraw(ctx, p.Templates, &out)
+	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionIgnitionConfigured, err)...)
+	if !p.Frozen && err == nil { // a template that stays would install the old release
 		err = r.hostedCluster(ctx, seen, p, &out)
 		out.Frozen = err != nil // the status must not report objects that could not be applied
 		out.Findings = append(out.Findings, r.failed(dpuv1.ConditionReady, err)...)
 	}
+	templateErr := r.template(ctx, seen.Input, p.Templates, &out)
+	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionIgnitionConfigured, templateErr)...)
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
-	return out, errors.Join(err, injectErr)
+	return out, errors.Join(err, templateErr, injectErr)
 }
 
 // failed is the finding for a write that failed and is tried again.
@@ -204,6 +209,10 @@ func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied
 			mended = append(mended, made)
 		}
 	}
+	r.tellMended(b, mended)
+}
+
+func (r bridgeReconciler) tellMended(b *dpuv1.DPUHCPBridge, mended []finding.Object) {
 	for _, o := range mended {
 		object := &corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 		r.status.Events.Eventf(b, object, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; the bridge has restored it", o)

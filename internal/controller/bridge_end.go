@@ -22,6 +22,7 @@ import (
 func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Result, error) {
 	b := seen.Input.Bridge
 	r.hosted.Approvals.Forget(client.ObjectKeyFromObject(b))
+	r.hosted.Downloads.Forget(client.ObjectKeyFromObject(b))
 	if !slices.Contains(b.Finalizers, names.BridgeFinalizer) {
 		return ctrl.Result{}, nil
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/ignition"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/namedwatch"
 	"github.com/cldmnky/oooi/internal/names"
@@ -46,7 +47,8 @@ func (p parts) bridge(settings bridge.Settings) error {
 	watches := namedwatch.New(core, wake.wake)
 	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
 	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
-	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals)); err != nil {
+	p.hosted.Downloads = ignition.New(core, wake.wake)
+	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals), p.manager.Add(p.hosted.Downloads)); err != nil {
 		return err
 	}
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).
@@ -66,6 +68,9 @@ func (p parts) bridge(settings bridge.Settings) error {
 	p.late.watch(c, &hyperv1.NodePool{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &dpf.DPUCluster{}, p.mapped(r.bound))
 	p.late.watch(c, &dpf.DPU{}, p.mapped(r.joined))
+	for _, kind := range []client.Object{&dpf.DPUDeployment{}, &dpf.DPUFlavor{}, &dpf.BFB{}, &dpf.DPFOperatorConfig{}} {
+		p.late.watch(c, kind, p.mapped(r.templating))
+	}
 	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
 	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
 	return nil

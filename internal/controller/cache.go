@@ -26,11 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
@@ -111,6 +113,10 @@ func trimOurs(object client.Object) {
 	switch of := object.(type) {
 	case *corev1.ConfigMap: // the bootstrap that a proxy's pods read may have to stay
 		of.BinaryData = nil
+		if text, is := of.Data[dpf.TemplateKey]; is && of.Labels[names.LabelBridgeTemplate] != "" {
+			of.Data = map[string]string{dpf.TemplateKey: bridge.TemplateDigest(text)}
+			break
+		}
 		maps.DeleteFunc(of.Data, func(key, text string) bool { return key != workload.BootstrapKey || len(text) > mostBootstrap })
 	case *rbacv1.Role:
 		of.Rules = nil

@@ -42,6 +42,12 @@ func ownerBridge(in bridge.Input) apply.Owner {
 	}
 }
 
+// ownerTemplates is the same bridge as owner of its templates, which are withdrawn by name.
+func ownerTemplates(in bridge.Input) apply.Owner {
+	b := in.Bridge
+	return apply.Owner{UID: b.UID, Exists: in.Exists, Names: apply.NameOf("template", b.Namespace, b.Name)}
+}
+
 // childKinds are what every child's plan creates, except its workload.
 var childKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "ServiceAccount"},

@@ -27,6 +27,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/guest/appsingress"
+	"github.com/cldmnky/oooi/internal/ignition"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -63,6 +64,8 @@ type Hosted struct {
 	Guests *appsingress.Clusters
 	// Approvals approve certificates in the bridges' hosted clusters; nil if bridges are switched off.
 	Approvals *approve.Approvals
+	// Downloads have the ignition of the bridges' NodePools; nil if bridges are switched off.
+	Downloads *ignition.Downloads
 }
 
 // ClientOptions read Secrets from the API server itself: a cache would have to list all of them.

@@ -70,6 +70,9 @@ type DPU struct {
 type DPUSpec struct {
 	DPUNodeName string    `json:"dpuNodeName,omitempty"`
 	Cluster     Reference `json:"cluster,omitempty"`
+	// BFB and DPUFlavor, in the DPU's namespace, are what it is installed with.
+	BFB       string `json:"bfb,omitempty"`
+	DPUFlavor string `json:"dpuFlavor,omitempty"`
 }
 
 // Reference names the DPUCluster of a DPU.
@@ -99,7 +102,11 @@ func (d *DPU) Joins(cluster types.NamespacedName) bool {
 
 // AddToScheme registers the kinds.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{}, &DPUFlavor{}, &DPUFlavorList{})
-	metav1.AddToGroupVersion(scheme, GroupVersion)
+	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{}, &DPUFlavor{}, &DPUFlavorList{}, &BFB{}, &BFBList{})
+	scheme.AddKnownTypes(ServiceGroupVersion, &DPUDeployment{}, &DPUDeploymentList{})
+	scheme.AddKnownTypes(OperatorGroupVersion, &DPFOperatorConfig{}, &DPFOperatorConfigList{})
+	for _, version := range []schema.GroupVersion{GroupVersion, ServiceGroupVersion, OperatorGroupVersion} {
+		metav1.AddToGroupVersion(scheme, version)
+	}
 	return nil
 }

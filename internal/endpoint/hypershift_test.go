@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // source is the HyperShift code, at the version from which these names were taken.
@@ -37,7 +39,7 @@ func TestNamesAreHyperShifts(t *testing.T) {
 		{"token", "hypershift-operator/controllers/nodepool/token.go", `TokenSecretPrefix = "(.*)"`},
 		{TokenKey, "hypershift-operator/controllers/nodepool/token.go", `TokenSecretTokenKey\s*= "(.*)"`},
 		{TokenRelease, "hypershift-operator/controllers/nodepool/token.go", `TokenSecretReleaseKey\s*= "(.*)"`},
-		{ConfigVersion, "hypershift-operator/controllers/nodepool/nodepool_controller.go", `nodePoolAnnotationCurrentConfigVersion\s*= "(.*)"`},
+		{names.AnnotationConfigVersion, "hypershift-operator/controllers/nodepool/nodepool_controller.go", `nodePoolAnnotationCurrentConfigVersion\s*= "(.*)"`},
 		{TokenNodePool, "hypershift-operator/controllers/nodepool/nodepool_controller.go", `nodePoolAnnotation\s*= "(.*)"`},
 		{ignitionServer, assets + "ignition-server/service.yaml", `(?m)^  name: (.*)$`},
 		{`"%s-%s", hostedClusterNamespace, strings.ReplaceAll(hostedClusterName, ".", "-")`, namespace, `(?s)func HostedControlPlaneNamespace\(.*?Sprintf\((.*?)\)\n`},

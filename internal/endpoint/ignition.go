@@ -7,10 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What HyperShift writes about a NodePool's ignition (hypershift: hypershift-operator/controllers/nodepool/{nodepool_controller,token}.go).
+// What HyperShift writes about a NodePool's ignition (hypershift: hypershift-operator/controllers/nodepool/token.go).
 const (
-	// ConfigVersion is the annotation of a NodePool with the hash of its current configuration and release.
-	ConfigVersion = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
 	// TokenNodePool is the annotation of a token's Secret that names the NodePool.
 	TokenNodePool = "hypershift.openshift.io/nodePool"
 	// TokenKey is the Secret's key with the token.

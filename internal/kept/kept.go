@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -26,6 +27,8 @@ const (
 	mostOfServer = 256 << 10
 	// mostOfNetwork is the same limit for a NetworkAttachmentDefinition: the documented configurations have some hundred octets.
 	mostOfNetwork = 64 << 10
+	// mostOfFlavor is the same limit for a DPUFlavor, whose files are kept twice: the ConfigMap that is made of it may have 1 MiB.
+	mostOfFlavor = 1 << 20
 	// MostOfKubernetes is the limit of a whole object of a built-in kind: ours, and the Services that HyperShift makes, take some thousand
 	// octets. An editor of a namespace may write larger ones, as many as the quota allows.
 	MostOfKubernetes = 32 << 10
@@ -88,6 +91,9 @@ func most(object Object) int {
 	}
 	if _, is := object.(*nad.NetworkAttachmentDefinition); is {
 		return mostOfNetwork
+	}
+	if _, is := object.(*dpf.DPUFlavor); is {
+		return mostOfFlavor
 	}
 	if ofKubernetes(object) {
 		return MostOfKubernetes

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -97,7 +98,7 @@ func open(of reflect.Type) bool {
 }
 
 // others are the annotations of other projects that are read here, on custom resources.
-var others = []string{names.AnnotationHostedCluster, nad.ResourceName}
+var others = []string{names.AnnotationHostedCluster, names.AnnotationConfigVersion, nad.ResourceName, dpf.AnnotationSkipSizeCheck}
 
 // ours returns the annotations that are read here: those of our groups, and others.
 func ours(annotations map[string]string) map[string]string {

@@ -32,6 +32,8 @@ const (
 	// LabelBridgeSecret is on the Secrets that a bridge creates, but not on the kubeconfig's Secret, onto which HyperShift copies the
 	// HostedCluster's other labels (hostedcluster_controller.go).
 	LabelBridgeSecret = BridgeGroup + "/secret"
+	// LabelBridgeTemplate is on the templates that a bridge makes, in the namespace of DPFOperatorConfig, which may be the bridge's.
+	LabelBridgeTemplate = BridgeGroup + "/template"
 	// LabelServer is the DHCPServer of a lease.
 	LabelServer = Group + "/dhcpserver"
 	// LabelPulls is the child that a pod pulls images for.
@@ -52,7 +54,7 @@ const (
 
 // Labels are those that we read.
 var Labels = []string{
-	LabelInfra, LabelInfraNamespace, LabelOwnerUID, LabelHostedCluster, LabelBridge, LabelBridgeNamespace, LabelBridgeSecret, LabelServer, LabelPulls,
+	LabelInfra, LabelInfraNamespace, LabelOwnerUID, LabelHostedCluster, LabelBridge, LabelBridgeNamespace, LabelBridgeSecret, LabelBridgeTemplate, LabelServer, LabelPulls,
 	LabelApp, LabelInstance, LabelOrdinal, LabelLost, LabelManagedBy,
 }
 
@@ -110,12 +112,19 @@ const (
 	AnnotationKeptInPart = Group + "/kept-in-part"
 	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
+	// AnnotationConfigVersion on a NodePool is the hash of its current configuration and release (written by HyperShift).
+	AnnotationConfigVersion = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
 	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted even if DPUs are attached to it.
 	AnnotationForceDelete = BridgeGroup + "/force-delete"
 	// AnnotationClusterType on a bridge's HostedCluster is the type of the DPUCluster that it was created for.
 	AnnotationClusterType = BridgeGroup + "/dpu-cluster-type"
 	// AnnotationDPUCluster on the Secret that a DPUCluster refers to is the DPUCluster's name; the Secret's own name has the bridge's.
 	AnnotationDPUCluster = BridgeGroup + "/dpu-cluster"
+	// AnnotationTemplateRelease on a template is the release image of the ignition that it was made from.
+	AnnotationTemplateRelease = BridgeGroup + "/release"
+	// AnnotationTemplateInputs on it is a digest of all that it was made from, and AnnotationTemplateContent one of its text.
+	AnnotationTemplateInputs  = BridgeGroup + "/inputs"
+	AnnotationTemplateContent = BridgeGroup + "/content"
 	// AnnotationNetworks lists a pod's networks for Multus.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
 )
@@ -214,6 +223,13 @@ func BridgeCopy(bridge, what string, content []byte) string {
 
 // BridgeIgnition is the name of the ConfigMap with a bridge's MachineConfig.
 func BridgeIgnition(bridge string) string { return bridge + "-machine-config" }
+
+// BridgeTemplate is the name of the template for the DPUs of a bridge, a BFB and a flavor, which are named as namespace/name. It has at most
+// 57 characters.
+func BridgeTemplate(namespace, bridge, bfb, flavor string) string {
+	h := sha256.Sum256([]byte(namespace + " " + bfb + " " + flavor))
+	return fmt.Sprintf("bfcfg-%s-%x", bridge, h[:5])
+}
 
 // BridgeKubeconfig is the name of the Secret in a DPUCluster's namespace with the hosted cluster's kubeconfig.
 func BridgeKubeconfig(namespace, bridge string) string {

@@ -47,7 +47,11 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	if r.Secrets, r.Denied, err = o.own(ctx, b); err != nil {
 		return r, err
 	}
-	r.Others, err = o.others(ctx, b)
+	if r.Others, err = o.others(ctx, b); err != nil {
+		return r, err
+	}
+	templates, err := o.templatesLeft(ctx, b)
+	r.Others = append(r.Others, templates...)
 	return r, err
 }
 

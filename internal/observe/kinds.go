@@ -39,6 +39,10 @@ func NewKinds(vlan, bridges bool) *Kinds {
 	if bridges {
 		k.add(&dpf.DPUCluster{}, &dpf.DPUClusterList{})
 		k.add(&dpf.DPU{}, &dpf.DPUList{})
+		k.add(&dpf.DPUFlavor{}, &dpf.DPUFlavorList{})
+		k.add(&dpf.BFB{}, &dpf.BFBList{})
+		k.add(&dpf.DPUDeployment{}, &dpf.DPUDeploymentList{})
+		k.add(&dpf.DPFOperatorConfig{}, &dpf.DPFOperatorConfigList{})
 		k.add(&metallb.IPAddressPool{}, &metallb.IPAddressPoolList{})
 		k.add(&metallb.L2Advertisement{}, &metallb.L2AdvertisementList{})
 	}

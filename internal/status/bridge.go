@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -55,9 +56,17 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 		judged(dpuv1.ConditionSecretsValid, out.Findings, yes(dpuv1.ConditionSecretsValid, "Valid", "both Secrets are valid and copied")),
 		judged(dpuv1.ConditionBlueFieldContainerImageAvailable, out.Findings, kept(before, dpuv1.ConditionBlueFieldContainerImageAvailable)),
 		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+string(b.Spec.MetalLBVirtualIP)+" for the hosted API"),
-		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image),
+		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image+served(p.Templates)),
 	}
 	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(before, p, out, bound)}
+}
+
+// served ends the sentence about ignition.
+func served(t bridge.Templating) string {
+	if t.Served == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; templates from which DPF installs DPUs: %d", t.Served)
 }
 
 // approving says whether CSRs are approved; only for a DPUCluster that is the bridge's.

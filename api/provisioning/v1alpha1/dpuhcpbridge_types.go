@@ -61,8 +61,19 @@ type DPUClusterReference struct {
 	Namespace v1alpha1.ObjectName `json:"namespace,omitempty"`
 }
 
+// DPUDeploymentReference names a DPUDeployment.
+type DPUDeploymentReference struct {
+	// Name of the DPUDeployment.
+	Name v1alpha1.ObjectName `json:"name"`
+	// Namespace of the DPUDeployment. Default: the bridge's namespace. A DPUDeployment in another namespace needs the annotation
+	// hostedcluster.densityops.com/allowed-namespaces, which must list the bridge's namespace.
+	// +optional
+	Namespace v1alpha1.ObjectName `json:"namespace,omitempty"`
+}
+
 // DPUHCPBridgeSpec describes the hosted cluster that the DPUs of a DPUCluster join.
 // +kubebuilder:validation:XValidation:rule="has(self.dpuClusterRef) == has(oldSelf.dpuClusterRef) && (!has(self.dpuClusterRef) || self.dpuClusterRef == oldSelf.dpuClusterRef)",message="dpuClusterRef is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.dpuDeploymentRef) || (has(self.dpuDeploymentRef) && self.dpuDeploymentRef == oldSelf.dpuDeploymentRef)",message="dpuDeploymentRef is set once; make another bridge for another one, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="has(self.baseDomain) == has(oldSelf.baseDomain) && (!has(self.baseDomain) || self.baseDomain == oldSelf.baseDomain)",message="baseDomain is set once; make another bridge for another one, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="has(self.etcdStorageClass) == has(oldSelf.etcdStorageClass) && (!has(self.etcdStorageClass) || self.etcdStorageClass == oldSelf.etcdStorageClass)",message="etcdStorageClass is set once; make another bridge for another one, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="has(self.controlPlaneAvailabilityPolicy) == has(oldSelf.controlPlaneAvailabilityPolicy) && (!has(self.controlPlaneAvailabilityPolicy) || self.controlPlaneAvailabilityPolicy == oldSelf.controlPlaneAvailabilityPolicy)",message="controlPlaneAvailabilityPolicy is set once; make another bridge for another one, e.g. metadata.name: dpu2"
@@ -75,6 +86,11 @@ type DPUHCPBridgeSpec struct {
 	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
 	// its hosted cluster is used, else the oldest. Immutable.
 	DPUClusterRef DPUClusterReference `json:"dpuClusterRef"`
+	// DPUDeployment whose DPUs join the hosted cluster. The bridge makes the template (ConfigMap with BF_CFG_TEMPLATE) from which DPF
+	// installs DPUs of its BFB and DPUFlavor, so that the first DPU can be installed. Default: none; templates are then made only for
+	// the BFBs and DPUFlavors of the DPUCluster's DPUs. May be added later; immutable once set.
+	// +optional
+	DPUDeploymentRef *DPUDeploymentReference `json:"dpuDeploymentRef,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com. The API is api.<name of the bridge>.<base domain>. Immutable.
 	// +kubebuilder:validation:XValidation:rule="!self.contains('.') || self.matches('\\\\.[a-z]{2,}$')",message="HyperShift takes only domains whose last label is two or more letters, e.g. example.com"
 	BaseDomain v1alpha1.DNSName `json:"baseDomain"`

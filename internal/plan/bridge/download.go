@@ -4,29 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/names"
 )
-
-// Download says which ignition a bridge's templates are made from, and where it is served.
-type Download struct {
-	// NodePool and Hash say whose ignition, and of which configuration.
-	NodePool types.NamespacedName
-	Hash     string
-	// CA and Token are Secrets in the control-plane namespace.
-	CA, Token types.NamespacedName
-	// Host is the server's name in TLS.
-	Host string
-	// Servers are what to connect to, HOST:PORT, in the order in which to try them, whatever Host resolves to.
-	Servers []string
-}
-
-// Payload is what is known of a Download.
-type Payload struct {
-	// Content is the ignition, and Release the release image that it is for. A later failure does not remove them.
-	Content []byte
-	Release string
-	// Reason and Message say why there is no content, or why it cannot be downloaded again. With no content either, nothing is known yet.
-	Reason, Message string
-}
 
 // Download is what to download for the bridge; nil while there is nothing.
 func (in Input) Download() *Download {
@@ -34,7 +13,7 @@ func (in Input) Download() *Download {
 	if hc == nil || hc.DeletionTimestamp != nil || pool == nil || in.anotherHasNamespace() {
 		return nil
 	}
-	hash, namespace := pool.Annotations[endpoint.ConfigVersion], endpoint.ControlPlaneNamespace(hc)
+	hash, namespace := pool.Annotations[names.AnnotationConfigVersion], endpoint.ControlPlaneNamespace(hc)
 	host := endpoint.ControlPlane{HostedCluster: hc}.IgnitionHost()
 	if hash == "" || host == "" || hc.Status.IgnitionEndpoint == "" {
 		return nil

@@ -56,7 +56,10 @@ type Ending struct {
 func End(in Remains) Ending {
 	cluster, pool := in.cluster(), in.pool()
 	injected, own, inUse := in.split()
+	templates, others := in.made()
 	switch {
+	case len(templates) > 0:
+		return Ending{Others: templates, Reason: dpuv1.ReasonCleanupInProgress, Message: "withdrawing the templates from which DPF installs DPUs"}
 	case cluster != nil && len(in.attached()) > 0 && !in.Forced():
 		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
 			"DPUs %s of DPUCluster %s still exist, and DPF needs the hosted cluster to remove them: delete them, or finish at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
@@ -76,11 +79,24 @@ func End(in Remains) Ending {
 	case len(own) > 0:
 		return Ending{Secrets: own, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the copies of Secrets"}
 	}
-	others := slices.DeleteFunc(slices.Clone(in.Others), func(o Object) bool { return !in.Owns(o) })
 	if len(others) > 0 {
 		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the ignition configuration and the address in MetalLB"}
 	}
 	return Ending{}
+}
+
+// made splits the other objects of the bridge into templates and the rest.
+func (in Remains) made() (templates, others []Object) {
+	for _, o := range in.Others {
+		switch {
+		case !in.Owns(o):
+		case o.GetLabels()[names.LabelBridgeTemplate] != "":
+			templates = append(templates, o)
+		default:
+			others = append(others, o)
+		}
+	}
+	return templates, others
 }
 
 // injection restores the kubeconfig that DPF uses: a bridge that is being deleted does not inject a first one.

@@ -67,6 +67,8 @@ type Input struct {
 	Injected Secret
 	// Kubeconfig is the hosted cluster's.
 	Kubeconfig Kubeconfig
+	// Templates are those from which DPF installs DPUs.
+	Templates Templates
 }
 
 // Rival is another bridge that wants the same as ours, with the HostedCluster of its name, whoever created it, and its pool.

@@ -40,6 +40,7 @@ func Of(in Input) Plan {
 		in.inject(&p)
 		in.approve(&p)
 	}
+	in.templates(&p, bound)
 	if p.Frozen = p.frozen(); p.Frozen {
 		return p
 	}

@@ -13,7 +13,7 @@ import (
 
 var (
 	// said matches reasons in sources: of findings, of conditions that are not True, and those with a constant.
-	said = regexp.MustCompile(`(?:finding\.(?:Wait|Refuse|Fail)\([\w.]+, |waiting\(|refuse\(|\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|ReasonCleanup\w+|ManagementUnreachable|ApprovalRefused) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
+	said = regexp.MustCompile(`(?:finding\.(?:Wait|Refuse|Fail)\([\w.]+, |waiting\(|refuse\(|\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|ReasonCleanup\w+|ManagementUnreachable|ApprovalRefused) += |Failure\{|\n\t(?:Ignition|MachineConfig|MachineOS|Registry|Flavor|Template)(?:Invalid|NotFound|Missing|Refused|TooLarge) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
 	// well matches those of conditions that are True.
 	well = regexp.MustCompile(`(?:finding\.Warn\([\w.]+, |\byes\([\w.]+, |applied\([\w.]+, )"([A-Z]\w+)"`)
 	// row matches a row of the page's table, with its reasons.
@@ -24,7 +24,7 @@ var (
 func TestThePageListsEveryReason(t *testing.T) {
 	g := NewWithT(t)
 	var files, bad, good []string
-	for _, sources := range []string{"*.go", "../../guest/*/*.go", "../input/guest.go", "../../status/bridge.go", "../../controller/bridge*.go", "../../apply/apply.go", "../../../api/provisioning/v1alpha1/conditions.go"} {
+	for _, sources := range []string{"*.go", "../../guest/*/*.go", "../input/guest.go", "../../status/bridge.go", "../../controller/bridge*.go", "../../apply/apply.go", "../../ignition/*.go", "../../bfcfg/source.go", "../../../api/provisioning/v1alpha1/conditions.go"} {
 		found, err := filepath.Glob(sources)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(found).NotTo(BeEmpty(), sources)

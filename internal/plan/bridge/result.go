@@ -32,6 +32,8 @@ type Plan struct {
 	Inject *Injection
 	// Approve says how to approve certificates of the DPUCluster's DPUs; nil stops that.
 	Approve *Approval
+	// Templates are those from which DPF installs DPUs; they change while Frozen, too.
+	Templates Templating
 	// End: the DPUCluster is gone, and the user wants the bridge and all its objects to be deleted with it.
 	End bool
 }

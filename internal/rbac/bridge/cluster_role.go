@@ -17,7 +17,9 @@ package bridge
 
 // What it refers to.
 // +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=dpuclusters,verbs=get;list;watch
-// +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=dpus,verbs=list;watch
+// +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=bfbs;dpuflavors;dpus,verbs=list;watch
+// +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpudeployments,verbs=list;watch
+// +kubebuilder:rbac:groups=operator.dpu.nvidia.com,resources=dpfoperatorconfigs,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // Whether the namespace of its control plane is another's.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch

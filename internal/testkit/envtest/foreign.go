@@ -58,6 +58,10 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml"},
+		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_bfbs.yaml"},
+		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuflavors.yaml"},
+		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpudeployments.yaml"},
+		{doca, "config/operator-crds/operator.dpu.nvidia.com_dpfoperatorconfigs.yaml"},
 		{metallb, "config/crd/bases/metallb.io_ipaddresspools.yaml"},
 		{metallb, "config/crd/bases/metallb.io_l2advertisements.yaml"},
 	})

@@ -18,6 +18,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=provisioning.dpu.hcp.io, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("DPUClusterReference"):
 		return &provisioningv1alpha1.DPUClusterReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DPUDeploymentReference"):
+		return &provisioningv1alpha1.DPUDeploymentReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DPUHCPBridge"):
 		return &provisioningv1alpha1.DPUHCPBridgeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DPUHCPBridgeSpec"):

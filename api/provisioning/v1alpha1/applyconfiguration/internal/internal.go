@@ -36,6 +36,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUDeploymentReference
+  map:
+    fields:
+    - name: name
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+    - name: namespace
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUHCPBridge
   map:
     fields:
@@ -74,6 +83,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dpuClusterRef
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUClusterReference
+    - name: dpuDeploymentRef
+      type:
+        namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUDeploymentReference
     - name: etcdStorageClass
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName

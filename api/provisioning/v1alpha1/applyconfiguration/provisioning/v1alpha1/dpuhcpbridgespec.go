@@ -15,6 +15,10 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
 	// its hosted cluster is used, else the oldest. Immutable.
 	DPUClusterRef *DPUClusterReferenceApplyConfiguration `json:"dpuClusterRef,omitempty"`
+	// DPUDeployment whose DPUs join the hosted cluster. The bridge makes the template (ConfigMap with BF_CFG_TEMPLATE) from which DPF
+	// installs DPUs of its BFB and DPUFlavor, so that the first DPU can be installed. Default: none; templates are then made only for
+	// the BFBs and DPUFlavors of the DPUCluster's DPUs. May be added later; immutable once set.
+	DPUDeploymentRef *DPUDeploymentReferenceApplyConfiguration `json:"dpuDeploymentRef,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com. The API is api.<name of the bridge>.<base domain>. Immutable.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
 	// Secret in this namespace with the public SSH keys for user core on the DPUs: key id_rsa.pub, in authorized_keys format. `oooi
@@ -65,6 +69,14 @@ func DPUHCPBridgeSpec() *DPUHCPBridgeSpecApplyConfiguration {
 // If called multiple times, the DPUClusterRef field is set to the value of the last call.
 func (b *DPUHCPBridgeSpecApplyConfiguration) WithDPUClusterRef(value *DPUClusterReferenceApplyConfiguration) *DPUHCPBridgeSpecApplyConfiguration {
 	b.DPUClusterRef = value
+	return b
+}
+
+// WithDPUDeploymentRef sets the DPUDeploymentRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DPUDeploymentRef field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithDPUDeploymentRef(value *DPUDeploymentReferenceApplyConfiguration) *DPUHCPBridgeSpecApplyConfiguration {
+	b.DPUDeploymentRef = value
 	return b
 }
 

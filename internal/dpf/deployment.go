@@ -1,0 +1,50 @@
+package dpf
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ServiceGroupVersion is that of DPUDeployments (api/dpuservice/v1alpha1).
+var ServiceGroupVersion = schema.GroupVersion{Group: "svc.dpu.nvidia.com", Version: "v1alpha1"}
+
+// DPUDeployment says which DPUs are installed with what.
+type DPUDeployment struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DPUDeploymentSpec `json:"spec,omitempty"`
+}
+
+// DPUDeploymentSpec has the fields that we read.
+type DPUDeploymentSpec struct {
+	DPUs DeployedDPUs `json:"dpus,omitempty"`
+}
+
+// DeployedDPUs name a BFB and a DPUFlavor in the namespace of the DPUDeployment.
+type DeployedDPUs struct {
+	BFB    string `json:"bfb,omitempty"`
+	Flavor string `json:"flavor,omitempty"`
+}
+
+// DPUDeploymentList is a list of DPUDeployment.
+type DPUDeploymentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DPUDeployment `json:"items"`
+}
+
+// DeepCopyObject copies d.
+func (d *DPUDeployment) DeepCopyObject() runtime.Object {
+	return &DPUDeployment{TypeMeta: d.TypeMeta, ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec}
+}
+
+// DeepCopyObject copies l.
+func (l *DPUDeploymentList) DeepCopyObject() runtime.Object {
+	out := &DPUDeploymentList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*DPUDeployment))
+	}
+	return out
+}

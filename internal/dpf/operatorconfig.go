@@ -1,0 +1,66 @@
+package dpf
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// OperatorGroupVersion is that of DPFOperatorConfig (api/operator/v1alpha1).
+var OperatorGroupVersion = schema.GroupVersion{Group: "operator.dpu.nvidia.com", Version: "v1alpha1"}
+
+// ModeZeroTrust is the deploymentMode, and the dpuMode of a flavor, of DPUs that do not trust their host.
+const ModeZeroTrust = "zero-trust"
+
+// DPFOperatorConfig configures DPF. There is one, and DPF looks for templates in its namespace.
+type DPFOperatorConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DPFOperatorConfigSpec `json:"spec,omitempty"`
+}
+
+// DPFOperatorConfigSpec has the fields that we read.
+type DPFOperatorConfigSpec struct {
+	// DeploymentMode is new in DPF 26.4; before, each flavor had a mode.
+	DeploymentMode         string                 `json:"deploymentMode,omitempty"`
+	Networking             Networking             `json:"networking,omitempty"`
+	ProvisioningController ProvisioningController `json:"provisioningController,omitempty"`
+}
+
+// Networking has the MTU of the DPUs' fast ports.
+type Networking struct {
+	HighSpeedMTU int `json:"highSpeedMTU,omitempty"`
+}
+
+// ProvisioningController has the address of the registry that zero-trust DPUs download from.
+type ProvisioningController struct {
+	Registry Registry `json:"registry,omitempty"`
+}
+
+// Registry is DPF's bfb-registry. The address of the load balancer comes first.
+type Registry struct {
+	LoadBalancerAddress string `json:"loadBalancerAddress,omitempty"`
+	Address             string `json:"address,omitempty"`
+}
+
+// DPFOperatorConfigList is a list of DPFOperatorConfig.
+type DPFOperatorConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DPFOperatorConfig `json:"items"`
+}
+
+// DeepCopyObject copies c.
+func (c *DPFOperatorConfig) DeepCopyObject() runtime.Object {
+	return &DPFOperatorConfig{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy(), Spec: c.Spec}
+}
+
+// DeepCopyObject copies l.
+func (l *DPFOperatorConfigList) DeepCopyObject() runtime.Object {
+	out := &DPFOperatorConfigList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*DPFOperatorConfig))
+	}
+	return out
+}

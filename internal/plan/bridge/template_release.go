@@ -1,0 +1,90 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/bfcfg"
+	"github.com/cldmnky/oooi/internal/dpf"
+)
+
+// rollout says how far the control plane is with the bridge's release.
+type rollout int
+
+const (
+	// rolledOut: templates may be made.
+	rolledOut rollout = iota
+	// unsaid: HyperShift has not said it of the HostedCluster as it is now. Templates of the release stay, and none is made.
+	unsaid
+	// rolling: no DPU may be installed.
+	rolling
+)
+
+// rollout goes by HyperShift's own word. Where it does not report the control plane's version, that is condition Progressing, which is True
+// until the hosted cluster-version operator, a part of the control plane, runs the release (hypershift v0.1.60,
+// hostedcluster_controller.go, isProgressing). Neither waits for DPUs, which could not be installed then.
+func (in Input) rollout() rollout {
+	hc, release := in.cluster(), string(in.Bridge.Spec.OCPReleaseImage)
+	if hc == nil || hc.DeletionTimestamp != nil || hc.Spec.Release.Image != release {
+		return rolling
+	}
+	if history := in.Templates.Version.History; len(history) > 0 {
+		switch newest := history[0]; {
+		case newest.State != configv1.CompletedUpdate:
+			return rolling
+		case newest.Image != release && !slices.Contains(ImageKeys(release), newest.Version):
+			return unsaid
+		}
+		return rolledOut
+	}
+	switch c := meta.FindStatusCondition(hc.Status.Conditions, string(hyperv1.HostedClusterProgressing)); {
+	case c == nil || c.ObservedGeneration != hc.Generation || c.Status == "False" && c.Reason == hyperv1.BlockedReason:
+		return unsaid
+	case c.Status != "False":
+		return rolling
+	}
+	return rolledOut
+}
+
+// TemplateDigest is what is kept of a template's text; of a digest it is the digest itself.
+func TemplateDigest(text string) string {
+	const prefix = "sha256:"
+	if strings.HasPrefix(text, prefix) {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return prefix + hex.EncodeToString(sum[:])
+}
+
+// templateVersion identifies what this version of ours makes, by samples. Another makes all templates anew.
+var templateVersion = sync.OnceValue(func() string {
+	var all strings.Builder
+	for _, zeroTrust := range []bool{false, true} {
+		text, err := bfcfg.Template(sample(zeroTrust))
+		fmt.Fprintf(&all, "%s %v\n", text, err)
+	}
+	return TemplateDigest(all.String())
+})
+
+// sample is a Source that has everything.
+func sample(zeroTrust bool) bfcfg.Source {
+	config := base64.StdEncoding.EncodeToString([]byte(`{"spec":{"osImageURL":"example.com/os:1"}}`))
+	return bfcfg.Source{
+		Ignition:  fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/ignition-machine-config-encapsulated.json","contents":{"source":"data:;base64,%s"}}]}}`, config),
+		MachineOS: "example.com/os:2", MTU: 9000, ZeroTrust: zeroTrust, Registry: "http://192.0.2.1",
+		Flavor: &dpf.DPUFlavor{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "sample", Annotations: map[string]string{dpf.AnnotationSkipSizeCheck: ""}},
+			Spec:       dpf.DPUFlavorSpec{OVS: dpf.DPUFlavorOVS{RawConfigScript: "true"}},
+		},
+	}
+}

@@ -1,0 +1,191 @@
+package bridge
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/internal/bfcfg"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// templater plans the templates of one bridge.
+type templater struct {
+	Input
+	*Plan
+	config  *dpf.DPFOperatorConfig
+	keep    map[string]bool // namespace/name of those that stay or are made
+	missing bool            // a pair has no template, and gets none now
+}
+
+// reads says whether templates can be planned at all: DPF reads them in the namespace of its one DPFOperatorConfig.
+func (t *templater) reads() bool {
+	all := t.Input.Templates.Configs
+	if len(all) == 1 {
+		t.config = &all[0]
+		return true
+	}
+	for _, e := range t.Input.Templates.Existing {
+		t.keep[e.Namespace+"/"+e.Name] = e.Annotations[names.AnnotationTemplateRelease] == t.release()
+	}
+	if len(all) == 0 {
+		t.Find(finding.Wait(templated, "DPFOperatorConfigNotFound").Say("there is no DPFOperatorConfig, in whose namespace DPF looks for templates: create it; the bridge notices it"))
+	} else {
+		t.Find(finding.Wait(templated, "DPFOperatorConfigNotUnique").Say("there are %d DPFOperatorConfigs, and DPF works with one: delete the others (kubectl get dpfoperatorconfigs -A)", len(all)))
+	}
+	return false
+}
+
+func (t *templater) release() string { return string(t.Bridge.Spec.OCPReleaseImage) }
+
+// template plans the one for a pair.
+func (t *templater) template(of pair) {
+	flavor := find(t.Input.Templates.Flavors, of.Flavor)
+	switch {
+	case flavor == nil:
+		t.Find(finding.Wait(templated, "DPUFlavorNotFound").Say("DPUFlavor %s does not exist, or is being deleted, and DPUs are to be installed with it: create it, or use another; until then DPF has no template with it", of.Flavor))
+		return
+	case find(t.Input.Templates.BFBs, of.BFB) == nil:
+		t.Find(finding.Wait(templated, "BFBNotFound").Say("BFB %s does not exist, or is being deleted, and DPUs are to be installed with it: create it, or use another; until then DPF has no template with it", of.BFB))
+		return
+	}
+	key := types.NamespacedName{Namespace: t.config.Namespace, Name: names.BridgeTemplate(t.Bridge.Namespace, t.Bridge.Name, of.BFB.String(), of.Flavor.String())}
+	is, says := t.existing(key), dpf.TemplateOf(ClusterKey(t.Bridge), of.BFB, of.Flavor)
+	good := is != nil && is.Annotations[names.AnnotationTemplateRelease] == t.release() && t.mayInstall()
+	t.keep[key.String()] = good
+	if other := t.rival(says); other != "" {
+		t.Find(finding.Refuse(templated, "TwoTemplates").Say("ConfigMap %s is a template for BFB %s and DPUFlavor %s too, and is not this bridge's: with two, DPF installs no DPU; delete it, and the bridge's takes its place", other, of.BFB, of.Flavor))
+		return
+	}
+	if large := kept.Judge(templated, flavor); len(large) > 0 {
+		t.Find(large...)
+		return
+	}
+	if !t.mayRender() {
+		t.missing = t.missing || !good
+		return
+	}
+	t.render(of, key, flavor, says, is)
+}
+
+// render makes a template anew, if anything that it is made from has changed, or the template itself.
+func (t *templater) render(of pair, key types.NamespacedName, flavor *dpf.DPUFlavor, says map[string]string, is *corev1.ConfigMap) {
+	from := t.source(flavor)
+	says[names.AnnotationTemplateRelease] = t.release()
+	says[names.AnnotationTemplateInputs] = inputsOf(from)
+	if is != nil && holds(is.Annotations, says) && is.Data[dpf.TemplateKey] == is.Annotations[names.AnnotationTemplateContent] && holds(is.Labels, t.labels()) {
+		return
+	}
+	text, err := bfcfg.Template(from)
+	if problem, is := errors.AsType[*bfcfg.Problem](err); is {
+		t.Find(finding.Refuse(templated, problem.Reason).At(problem.Field).Say("there is no new template for BFB %s and DPUFlavor %s: %s: %s", of.BFB, of.Flavor, problem.Field, problem.Message))
+		return
+	} else if err != nil {
+		t.Find(finding.Fail(templated, "TemplateFailed").Say("there is no new template for BFB %s and DPUFlavor %s: %v", of.BFB, of.Flavor, err))
+		return
+	}
+	says[names.AnnotationTemplateContent] = TemplateDigest(string(text))
+	t.keep[key.String()] = true
+	t.Plan.Templates.Apply = append(t.Plan.Templates.Apply, accore.ConfigMap(key.Name, key.Namespace).
+		WithLabels(t.labels()).WithAnnotations(says).WithData(map[string]string{dpf.TemplateKey: string(text)}))
+}
+
+func (t *templater) labels() map[string]string {
+	all := labels(t.Bridge)
+	all[names.LabelBridgeTemplate], all[dpf.LabelTemplate] = "true", "true"
+	return all
+}
+
+// source is everything that the template of a flavor is made from.
+func (t *templater) source(flavor *dpf.DPUFlavor) bfcfg.Source {
+	spec := t.config.Spec
+	return bfcfg.Source{
+		Ignition: t.Input.Templates.Payload.Content, MachineOS: t.Image, Flavor: flavor, MTU: spec.Networking.HighSpeedMTU,
+		ZeroTrust: cmp.Or(spec.DeploymentMode, flavor.Spec.DpuMode) == dpf.ModeZeroTrust,
+		Registry:  cmp.Or(spec.ProvisioningController.Registry.LoadBalancerAddress, spec.ProvisioningController.Registry.Address),
+	}
+}
+
+// inputsOf identifies a Source, and what this version of ours makes of it.
+func inputsOf(from bfcfg.Source) string {
+	flavor := from.Flavor
+	from.Flavor = &dpf.DPUFlavor{ObjectMeta: metav1.ObjectMeta{Namespace: flavor.Namespace, Name: flavor.Name, Annotations: flavor.Annotations}, Spec: flavor.Spec}
+	return desired.Digest(map[string]any{"from": from, "version": templateVersion()})
+}
+
+// existing is the bridge's template of a name.
+func (t *templater) existing(key types.NamespacedName) *corev1.ConfigMap {
+	if is := find(t.Input.Templates.Existing, key); is != nil && t.Owns(is) {
+		return is
+	}
+	return nil
+}
+
+// rival names a template that is not the bridge's and says the same.
+func (t *templater) rival(says map[string]string) string {
+	for _, e := range t.Input.Templates.Existing {
+		if e.Namespace == t.config.Namespace && !t.Owns(&e) && holds(e.Annotations, says) {
+			return e.Namespace + "/" + e.Name
+		}
+	}
+	for _, e := range t.Input.Templates.Foreign {
+		if holds(e.Annotations, says) {
+			return e.Namespace + "/" + e.Name
+		}
+	}
+	return ""
+}
+
+// holds says whether a map has all of another.
+func holds(has, want map[string]string) bool {
+	all := maps.Clone(has)
+	maps.Copy(all, want)
+	return has != nil && maps.Equal(all, has)
+}
+
+// find is an object that is not being deleted.
+func find[T any, P interface {
+	*T
+	metav1.Object
+}](all []T, key types.NamespacedName) P {
+	for i := range all {
+		if o := P(&all[i]); o.GetNamespace() == key.Namespace && o.GetName() == key.Name && o.GetDeletionTimestamp() == nil {
+			return o
+		}
+	}
+	return nil
+}
+
+func (t *templater) mayInstall() bool { return t.rollout() != rolling }
+
+func (t *templater) mayRender() bool {
+	payload := t.Input.Templates.Payload
+	return t.rollout() == rolledOut && payload.Content != nil && payload.Release == t.release()
+}
+
+// waits says what templates wait for, or what is wrong with the download while they need nothing of it.
+func (t *templater) waits() {
+	payload, pool := t.Input.Templates.Payload, t.Bridge.Namespace+"/"+t.Bridge.Name
+	waiting := func(reason string) finding.Builder { return finding.Wait(templated, reason) }
+	switch {
+	case t.missing && t.rollout() != rolledOut:
+		t.Find(waiting("ControlPlaneProgressing").Say("the control plane is not at release %s yet; until it is, DPF has no template, so that it installs no DPU with another release", t.release()))
+	case t.missing && payload.Reason != "":
+		t.Find(waiting(payload.Reason).Say("%s", payload.Message))
+	case t.missing && payload.Content == nil:
+		t.Find(waiting("WaitingForIgnition").Say("the ignition of NodePool %s is not rendered by HyperShift, or not downloaded yet", pool))
+	case t.missing:
+		t.Find(waiting("WaitingForIgnition").Say("HyperShift has not rendered the ignition of NodePool %s for release %s yet", pool, t.release()))
+	case payload.Reason != "":
+		t.Find(finding.Warn(templated, payload.Reason).Say("DPF's templates are as last made, and cannot be renewed: %s", payload.Message))
+	}
+}

@@ -1,0 +1,301 @@
+package bridge_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+const encapsulated = "data:,%7B%22spec%22%3A%7B%22osImageURL%22%3A%22example.com%2Fos%3A1%22%7D%7D"
+
+// ignition is HyperShift's, as far as a template needs it; version tells one from another.
+func ignition(version string) []byte {
+	return fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":[%q]}]},"storage":{"files":[{"path":"/etc/ignition-machine-config-encapsulated.json","contents":{"source":%q}}]}}`, version, encapsulated)
+}
+
+// templating is a bridge whose hosted cluster works, and whose DPUDeployment has a BFB and a flavor.
+func templating(t *testing.T) bridge.Input {
+	t.Helper()
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	release := string(in.Bridge.Spec.OCPReleaseImage)
+	in.HostedCluster.Spec.Release.Image = release
+	in.HostedCluster.Status.IgnitionEndpoint = "ignition.example.com"
+	in.HostedCluster.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterProgressing), Status: "False", Reason: "AsExpected"}}
+	in.NodePool.Annotations = map[string]string{names.AnnotationConfigVersion: "1a2b3c4d"}
+	in.Bridge.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Name: "ovn"}
+	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "dpf", Name: name} }
+	skips := at("f1")
+	skips.Annotations = map[string]string{dpf.AnnotationSkipSizeCheck: ""}
+	in.Templates = bridge.Templates{
+		Deployment: &dpf.DPUDeployment{ObjectMeta: at("ovn"), Spec: dpf.DPUDeploymentSpec{DPUs: dpf.DeployedDPUs{BFB: "b1", Flavor: "f1"}}},
+		Flavors:    []dpf.DPUFlavor{{ObjectMeta: skips}},
+		BFBs:       []dpf.BFB{{ObjectMeta: at("b1")}},
+		Configs:    []dpf.DPFOperatorConfig{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf-operator-system", Name: "config"}}},
+		Payload:    bridge.Payload{Content: ignition("one"), Release: release},
+	}
+	return in
+}
+
+// applied are the plan's templates, as the cache shows them once they are applied.
+func applied(p bridge.Plan) (all []corev1.ConfigMap) {
+	for _, o := range p.Templates.Apply {
+		c := o.(*accore.ConfigMapApplyConfiguration)
+		m := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: *c.Namespace, Name: *c.Name, Labels: c.Labels, Annotations: c.Annotations}, Data: map[string]string{}}
+		for key, text := range c.Data {
+			m.Data[key] = bridge.TemplateDigest(text)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// served is the same bridge once its template is there.
+func served(t *testing.T) bridge.Input {
+	t.Helper()
+	in := templating(t)
+	in.Templates.Existing = applied(bridge.Of(in))
+	NewWithT(t).Expect(in.Templates.Existing).To(HaveLen(1))
+	return in
+}
+
+func toldOfTemplates(p bridge.Plan) (all []string) {
+	for _, f := range p.Findings {
+		if f.Condition == dpuv1.ConditionIgnitionConfigured {
+			all = append(all, f.Reason)
+		}
+	}
+	return all
+}
+
+func TestATemplateIsMadeForEachPair(t *testing.T) {
+	g := NewWithT(t)
+	in := templating(t)
+	dpu := func(namespace, bfb, flavor, cluster string) dpf.DPU {
+		return dpf.DPU{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bfb + flavor}, Spec: dpf.DPUSpec{BFB: bfb, DPUFlavor: flavor, Cluster: dpf.Reference{Namespace: "dpf", Name: cluster}}}
+	}
+	in.Templates.DPUs = []dpf.DPU{dpu("dpf", "b1", "f1", "d1"), dpu("dpf", "b1", "f2", "d1"), dpu("dpf", "", "f2", "d1"), dpu("theirs", "b1", "f1", "d1"), dpu("dpf", "b2", "f2", "d2")}
+	second := *in.Templates.Flavors[0].DeepCopy()
+	second.Name = "f2"
+	in.Templates.Flavors = append(in.Templates.Flavors, second)
+	p := bridge.Of(in)
+	g.Expect(toldOfTemplates(p)).To(BeEmpty())
+	all := applied(p)
+	g.Expect(all).To(HaveLen(2), "not for another DPUCluster's DPU, nor for one that a stranger made")
+	for i, flavor := range []string{"f1", "f2"} {
+		g.Expect(all[i].Namespace).To(Equal("dpf-operator-system"))
+		g.Expect(all[i].Name).To(MatchRegexp("^bfcfg-b1-[0-9a-f]{10}$"))
+		g.Expect(all[i].Data).To(HaveKey("BF_CFG_TEMPLATE"))
+		g.Expect(all[i].Labels).To(And(HaveKeyWithValue("provisioning.dpu.nvidia.com/bfcfg-template", "true"), HaveKeyWithValue(names.LabelBridge, "b1"), HaveKeyWithValue(names.LabelOwnerUID, string(in.Bridge.UID))))
+		for key, value := range map[string]string{"cluster-name": "d1", "cluster-namespace": "dpf", "bfb-name": "b1", "bfb-namespace": "dpf", "dpuflavor-name": flavor, "dpuflavor-namespace": "dpf"} {
+			g.Expect(all[i].Annotations).To(HaveKeyWithValue("provisioning.dpu.nvidia.com/bfcfg-template-"+key, value))
+		}
+	}
+	g.Expect(all[0].Name).NotTo(Equal(all[1].Name))
+}
+
+func TestATemplateIsMadeAnewIfAnythingChanges(t *testing.T) {
+	for name, change := range map[string]func(*bridge.Input){
+		"the ignition": func(in *bridge.Input) { in.Templates.Payload.Content = ignition("two") },
+		"the OS image": func(in *bridge.Input) { in.Bridge.Spec.MachineOSImage = "example.com/os:9" },
+		"the flavor":   func(in *bridge.Input) { in.Templates.Flavors[0].Spec.OVS.RawConfigScript = "ovs-vsctl show" },
+		"the MTU":      func(in *bridge.Input) { in.Templates.Configs[0].Spec.Networking.HighSpeedMTU = 9000 },
+		"the mode":     zeroTrust("zero-trust", ""),
+		"the flavor's": zeroTrust("", "zero-trust"),
+		"its text": func(in *bridge.Input) {
+			in.Templates.Existing[0].Data["BF_CFG_TEMPLATE"] = bridge.TemplateDigest("mine")
+		},
+		"its annotations": func(in *bridge.Input) {
+			delete(in.Templates.Existing[0].Annotations, "provisioning.dpu.nvidia.com/bfcfg-template-bfb-name")
+		},
+		"its labels": func(in *bridge.Input) {
+			delete(in.Templates.Existing[0].Labels, "provisioning.dpu.nvidia.com/bfcfg-template")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := served(t)
+			g.Expect(bridge.Of(in).Templates).To(Equal(bridge.Templating{Served: 1}), "nothing has changed")
+			change(&in)
+			p := bridge.Of(in)
+			g.Expect(toldOfTemplates(p)).To(BeEmpty())
+			g.Expect(applied(p)).To(HaveLen(1))
+			g.Expect(applied(p)[0].Name).To(Equal(in.Templates.Existing[0].Name))
+			g.Expect(p.Templates.Withdraw).To(BeEmpty())
+		})
+	}
+}
+
+func zeroTrust(deployment, flavor string) func(*bridge.Input) {
+	return func(in *bridge.Input) {
+		in.Templates.Configs[0].Spec.DeploymentMode, in.Templates.Flavors[0].Spec.DpuMode = deployment, flavor
+		in.Templates.Configs[0].Spec.ProvisioningController.Registry.Address = "http://192.0.2.7:5000"
+	}
+}
+
+func TestWhenATemplateIsWithdrawn(t *testing.T) {
+	const other = "quay.io/openshift-release-dev/ocp-release:4.20.9-multi"
+	version := func(state configv1.UpdateState, version string) func(*bridge.Input) {
+		return func(in *bridge.Input) {
+			in.Templates.Version.History = []bridge.ControlPlaneUpdate{{State: state, Version: version}}
+		}
+	}
+	progressing := func(status metav1.ConditionStatus, reason string, generation int64) func(*bridge.Input) {
+		return func(in *bridge.Input) {
+			c := &in.HostedCluster.Status.Conditions[0]
+			c.Status, c.Reason, in.HostedCluster.Generation = status, reason, generation
+		}
+	}
+	for name, c := range map[string]struct {
+		is     func(*bridge.Input)
+		leaves bool
+		told   []string
+	}{
+		"nothing is wrong":                    {func(*bridge.Input) {}, true, nil},
+		"an upgrade begins":                   {func(in *bridge.Input) { in.Bridge.Spec.OCPReleaseImage = other }, false, []string{"ControlPlaneProgressing"}},
+		"the control plane upgrades":          {progressing("True", "Progressing", 0), false, []string{"ControlPlaneProgressing"}},
+		"HyperShift has not looked yet":       {progressing("False", "AsExpected", 1), true, nil},
+		"HyperShift is blocked":               {progressing("False", "Blocked", 0), true, nil},
+		"a first install, by the newer field": {version("Partial", "4.20.4"), false, []string{"ControlPlaneProgressing"}},
+		"it is done, by the newer field":      {version("Completed", "4.20.4"), true, nil},
+		"another is done, by the newer field": {version("Completed", "4.20.3"), true, nil},
+		"the hosted cluster goes":             {func(in *bridge.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, false, []string{"ControlPlaneProgressing"}},
+		"the hosted cluster is gone":          {func(in *bridge.Input) { in.HostedCluster = nil }, false, nil},
+		"it was of another release": {func(in *bridge.Input) {
+			in.Templates.Existing[0].Annotations[names.AnnotationTemplateRelease] = other
+			in.Templates.Payload.Release = other
+		}, false, []string{"WaitingForIgnition"}},
+		"its ignition is another release's": {func(in *bridge.Input) { in.Templates.Payload.Release = other }, true, nil},
+		"the flavor is gone":                {func(in *bridge.Input) { in.Templates.Flavors = nil }, false, []string{"DPUFlavorNotFound"}},
+		"the flavor goes":                   {func(in *bridge.Input) { in.Templates.Flavors[0].DeletionTimestamp = &metav1.Time{} }, false, []string{"DPUFlavorNotFound"}},
+		"the BFB is gone":                   {func(in *bridge.Input) { in.Templates.BFBs = nil }, false, []string{"BFBNotFound"}},
+		"the DPUDeployment is gone":         {func(in *bridge.Input) { in.Templates.Deployment = nil }, false, []string{"DPUDeploymentNotFound"}},
+		"the DPUCluster is another's":       {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, false, nil},
+		"there is no DPFOperatorConfig":     {func(in *bridge.Input) { in.Templates.Configs = nil }, true, []string{"DPFOperatorConfigNotFound"}},
+		"there are two":                     {func(in *bridge.Input) { in.Templates.Configs = append(in.Templates.Configs, in.Templates.Configs[0]) }, true, []string{"DPFOperatorConfigNotUnique"}},
+		"DPF looks elsewhere": {func(in *bridge.Input) {
+			in.Templates.Configs[0].Namespace = "elsewhere"
+			in.Templates.Payload = bridge.Payload{}
+		}, false, []string{"WaitingForIgnition"}},
+		"the manager has restarted": {func(in *bridge.Input) { in.Templates.Payload = bridge.Payload{} }, true, nil},
+		"and the ignition server does not answer": {func(in *bridge.Input) {
+			in.Templates.Payload = bridge.Payload{Reason: "IgnitionServerUnreachable", Message: "it is down"}
+		}, true, []string{"IgnitionServerUnreachable"}},
+		"the ignition is none": {func(in *bridge.Input) { in.Templates.Payload.Content = []byte("{") }, true, []string{"IgnitionInvalid"}},
+		"DPF is not served":    {func(in *bridge.Input) { in.Served.DPF = false }, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := served(t)
+			c.is(&in)
+			p := bridge.Of(in)
+			g.Expect(p.Templates.Apply).To(BeEmpty())
+			g.Expect(p.Templates.Withdraw).To(HaveLen(map[bool]int{true: 0, false: 1}[c.leaves]))
+			g.Expect(toldOfTemplates(p)).To(Equal(c.told))
+		})
+	}
+}
+
+func TestNoTemplateIsMadeBeforeItsTime(t *testing.T) {
+	for name, is := range map[string]func(*bridge.Input){
+		"not looked at yet": func(in *bridge.Input) { in.HostedCluster.Generation = 1 },
+		"not rolled out":    func(in *bridge.Input) { in.HostedCluster.Status.Conditions = nil },
+		"another release":   func(in *bridge.Input) { in.Templates.Payload.Release = "another" },
+		"not downloaded":    func(in *bridge.Input) { in.Templates.Payload = bridge.Payload{} },
+		"another's, completed": func(in *bridge.Input) {
+			in.Templates.Version.History = []bridge.ControlPlaneUpdate{{State: "Completed", Version: "4.20.3"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := templating(t)
+			is(&in)
+			p := bridge.Of(in)
+			NewWithT(t).Expect(p.Templates).To(Equal(bridge.Templating{}))
+			NewWithT(t).Expect(toldOfTemplates(p)).To(HaveLen(1))
+		})
+	}
+}
+
+func TestAnothersTemplateForTheSameDPUsIsToldOf(t *testing.T) {
+	g := NewWithT(t)
+	in := templating(t)
+	says := dpf.TemplateOf(types.NamespacedName{Namespace: "dpf", Name: "d1"}, types.NamespacedName{Namespace: "dpf", Name: "b1"}, types.NamespacedName{Namespace: "dpf", Name: "f1"})
+	other := metav1.ObjectMeta{Namespace: "dpf-operator-system", Name: "bfcfg-d1.cfg", Annotations: says}
+	in.Templates.Foreign = []metav1.PartialObjectMetadata{{ObjectMeta: other}}
+	p := bridge.Of(in)
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{"TwoTemplates"}))
+	g.Expect(p.Templates).To(Equal(bridge.Templating{}), "a second one would stop all installations")
+
+	in = served(t)
+	forged := *in.Templates.Existing[0].DeepCopy()
+	forged.Name, forged.Labels = "forged", maps.Clone(forged.Labels)
+	forged.Labels[names.LabelOwnerUID] = "u2"
+	in.Templates.Existing = append(in.Templates.Existing, forged)
+	p = bridge.Of(in)
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{"TwoTemplates"}))
+	g.Expect(p.Templates).To(Equal(bridge.Templating{Served: 1}), "what is not ours is left alone")
+}
+
+func TestADPUDeploymentOfAnotherNamespaceNeedsItsGrant(t *testing.T) {
+	g := NewWithT(t)
+	in := templating(t)
+	in.Bridge.Spec.DPUDeploymentRef.Namespace, in.Templates.Deployment.Namespace = "theirs", "theirs"
+	in.Templates.Flavors[0].Namespace, in.Templates.BFBs[0].Namespace = "theirs", "theirs"
+	p := bridge.Of(in)
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{"RefNotPermitted"}))
+	g.Expect(p.Templates.Apply).To(BeEmpty())
+	in.Templates.Deployment.Annotations = map[string]string{names.AnnotationAllowedNamespaces: in.Bridge.Namespace}
+	p = bridge.Of(in)
+	g.Expect(toldOfTemplates(p)).To(BeEmpty())
+	g.Expect(p.Templates.Apply).To(HaveLen(1))
+}
+
+func TestTemplatesAreWithdrawnBeforeAnythingElseGoes(t *testing.T) {
+	in := served(t)
+	end := bridge.End(bridge.Remains{Input: in, Others: []bridge.Object{&in.Templates.Existing[0]}})
+	NewWithT(t).Expect(end.Others).To(HaveLen(1))
+	NewWithT(t).Expect(end.Cluster).To(BeNil())
+	stranger := in.Templates.Existing[0].DeepCopy()
+	stranger.Labels[names.LabelOwnerUID] = "u2"
+	end = bridge.End(bridge.Remains{Input: in, Others: []bridge.Object{stranger}})
+	NewWithT(t).Expect(end.Others).To(BeEmpty())
+	NewWithT(t).Expect(end.Cluster).NotTo(BeNil())
+}
+
+func TestWhatIsDownloadedForABridge(t *testing.T) {
+	g := NewWithT(t)
+	in := templating(t)
+	g.Expect(*in.Download()).To(Equal(bridge.Download{
+		NodePool: types.NamespacedName{Namespace: "dpf", Name: "b1"}, Hash: "1a2b3c4d", Host: "ignition.example.com",
+		CA: types.NamespacedName{Namespace: "dpf-b1", Name: "ignition-server-ca-cert"}, Token: types.NamespacedName{Namespace: "dpf-b1", Name: "token-b1-1a2b3c4d"},
+		Servers: []string{"ignition-server-proxy.dpf-b1.svc:443", "router-internal-default.openshift-ingress.svc:443"},
+	}))
+	for name, is := range map[string]func(*bridge.Input){
+		"the HostedCluster is another's": func(in *bridge.Input) { in.HostedCluster.Labels = nil },
+		"the NodePool is another's":      func(in *bridge.Input) { in.NodePool.Labels = nil },
+		"the namespace is another's": func(in *bridge.Input) {
+			first := in.HostedCluster.DeepCopy()
+			first.UID, first.CreationTimestamp, in.HostedCluster.CreationTimestamp = "0", metav1.Unix(1, 0), metav1.Unix(2, 0)
+			in.Neighbours = []*hyperv1.HostedCluster{first}
+		},
+		"no hash":     func(in *bridge.Input) { in.NodePool.Annotations = nil },
+		"no endpoint": func(in *bridge.Input) { in.HostedCluster.Status.IgnitionEndpoint = "" },
+	} {
+		in := templating(t)
+		is(&in)
+		g.Expect(in.Download()).To(BeNil(), name)
+	}
+}
