@@ -28,6 +28,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/ignitionserver"
 )
 
 // wire is the connection to the hosted cluster, under any of its names, and can be cut.
@@ -37,6 +38,8 @@ type wire struct {
 	cut    bool
 	dialed []string
 	open   []*wired
+	// ignition is the server that all ignition is downloaded from.
+	ignition *ignitionserver.Server
 }
 
 // wired is a connection over it.
@@ -66,6 +69,16 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	c := &wired{conn, w}
 	w.open = append(w.open, c)
 	return c, nil
+}
+
+func (w *wire) dialIgnition(ctx context.Context, network, address string) (net.Conn, error) {
+	w.mu.Lock()
+	server := w.ignition
+	w.mu.Unlock()
+	if server == nil {
+		return nil, errors.New("no way to " + address)
+	}
+	return server.Dial(ctx, network, address)
 }
 
 // setCut ends all connections, and prevents new ones until it is undone.

@@ -160,7 +160,7 @@ func (w *world) start() {
 		o.Reader = counting{o.Reader, w.looks}
 		in.Guests.Patience = cmp.Or(patience, in.Guests.Patience)
 		if in.Approvals != nil {
-			in.Approvals.Dial = w.wire.dial
+			in.Approvals.Dial, in.Downloads.Dial = w.wire.dial, w.wire.dialIgnition
 		}
 		return nil
 	})).To(Succeed())

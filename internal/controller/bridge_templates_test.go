@@ -1,0 +1,198 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/ignitionserver"
+)
+
+// templateWorld is one in which DPF has what DPUs are installed with, in a namespace of its own.
+type templateWorld struct {
+	dpuWorld
+	server *ignitionserver.Server
+	dpf    string // the namespace of DPFOperatorConfig
+}
+
+func newTemplateWorld(t *testing.T) templateWorld {
+	t.Helper()
+	w := templateWorld{dpuWorld: newDPUWorld(t)}
+	server, err := ignitionserver.Start("ignition.example.com")
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(server.Close)
+	w.server, w.dpf = server, w.ns+"-dpf"
+	w.wire.mu.Lock()
+	w.wire.ignition = server
+	w.wire.mu.Unlock()
+	w.creates(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.dpf}},
+		w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.dpf, "dpf", map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}),
+		w.foreign(dpf.ServiceGroupVersion.String(), "DPUDeployment", w.ns, "ovn", map[string]any{
+			"dpus": map[string]any{"bfb": "rhcos", "flavor": "plain"}, "services": map[string]any{}, "serviceChains": map[string]any{"switches": []any{map[string]any{"ports": []any{map[string]any{"serviceInterface": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}}}},
+		}),
+		w.foreign(dpf.GroupVersion.String(), "BFB", w.ns, "rhcos", map[string]any{"url": "http://example.com/rhcos.bfb"}),
+		w.flavor("true"),
+	)
+	t.Cleanup(func() { // DPF has one DPFOperatorConfig, and other tests share the cluster
+		config := w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.dpf, "dpf", nil)
+		w.Expect(w.api.Delete(context.Background(), config)).To(Succeed())
+	})
+	return w
+}
+
+func (w templateWorld) foreign(version, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	return named(&unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "spec": spec}}, namespace, name)
+}
+
+// flavor is a DPUFlavor with a script, whose spec DPF lets nobody change.
+func (w templateWorld) flavor(script string) *unstructured.Unstructured {
+	f := w.foreign(dpf.GroupVersion.String(), "DPUFlavor", w.ns, "plain", map[string]any{"ovs": map[string]any{"rawConfigScript": script}})
+	f.SetAnnotations(map[string]string{dpf.AnnotationSkipSizeCheck: ""})
+	return f
+}
+
+// rolledOut plays HyperShift once a control plane runs a release: the NodePool has a hash, and a token, whose ignition the server has.
+func (w templateWorld) rolledOut(image, hash string) {
+	w.t.Helper()
+	hc, pool := named(&hyperv1.HostedCluster{}, w.ns, "b1"), named(&hyperv1.NodePool{}, w.ns, "b1")
+	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.Release.Image).To(Equal(image)) })
+	token := endpoint.IgnitionToken(w.controlPlane("b1"), "b1", hash)
+	w.creates(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: token.Namespace, Name: token.Name, Annotations: map[string]string{endpoint.TokenNodePool: w.ns + "/b1"}},
+		Data:       map[string][]byte{endpoint.TokenKey: []byte(hash), endpoint.TokenRelease: []byte(image)},
+	})
+	w.server.Has(hash, ignitionOf(hash))
+	w.changes(pool, func() {
+		pool.Annotations = map[string]string{names.AnnotationConfigVersion: hash}
+	})
+	w.reports(hc, func() {
+		hc.Status.IgnitionEndpoint = "ignition.example.com"
+		meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionFalse, Reason: "AsExpected", ObservedGeneration: hc.Generation})
+	})
+}
+
+// ignitionOf is HyperShift's, with a user's key that tells one from another.
+func ignitionOf(key string) []byte {
+	return fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":[%q]}]},"storage":{"files":[{"path":"/etc/ignition-machine-config-encapsulated.json","contents":{"source":"data:,%%7B%%22spec%%22%%3A%%7B%%22osImageURL%%22%%3A%%22a%%22%%7D%%7D"}}]}}`, key)
+}
+
+// template waits for the only template, which satisfies something.
+func (w templateWorld) template(satisfies func(Gomega, corev1.ConfigMap)) (one corev1.ConfigMap) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		all := &corev1.ConfigMapList{}
+		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.dpf), client.MatchingLabels{dpf.LabelTemplate: "true"})).To(Succeed())
+		g.Expect(all.Items).To(HaveLen(1), w.said)
+		satisfies(g, all.Items[0])
+		one = all.Items[0]
+	}).Should(Succeed())
+	return one
+}
+
+// said is what the bridge says of templates.
+func (w templateWorld) said() string {
+	b := named(&dpuv1.DPUHCPBridge{}, w.ns, "b1")
+	_ = w.api.Get(w.ctx, client.ObjectKeyFromObject(b), b)
+	return fmt.Sprint(meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionIgnitionConfigured))
+}
+
+// served is a bridge with its template.
+func (w templateWorld) served() corev1.ConfigMap {
+	w.t.Helper()
+	b := w.bridge()
+	b.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Name: v1alpha1.ObjectName("ovn")}
+	w.grants()
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), b)
+	w.hyperShift("b1", "first")
+	at := w.controlPlane("b1")
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: at}}, named(&corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: w.server.CA}}, at, endpoint.IgnitionCA(at).Name))
+	w.rolledOut(release, "1a2b3c4d")
+	w.Expect(w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "NamespaceNotGranted")).To(ContainSubstring("kubectl apply -n " + at + " -k config/components/dpu-bridge"))
+	w.appliesRole("dpu-bridge", at)
+	if !w.groups.VLAN { // else the operator may write ConfigMaps anywhere
+		w.Eventually(w.said).Should(ContainSubstring("kubectl apply -n " + w.dpf + " -k config/components/dpu-bridge"))
+		w.appliesRole("dpu-bridge", w.dpf)
+	}
+	return w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("1a2b3c4d")) })
+}
+
+func TestABridgeMakesTheTemplateFromWhichDPFInstallsItsDPUs(t *testing.T) {
+	w := newTemplateWorld(t)
+	first := w.served()
+	w.Expect(json.Valid([]byte(first.Data[dpf.TemplateKey]))).To(BeTrue())
+	for key, value := range map[string]string{
+		"cluster-name": "d1", "cluster-namespace": w.ns, "bfb-name": "rhcos", "bfb-namespace": w.ns, "dpuflavor-name": "plain", "dpuflavor-namespace": w.ns,
+	} {
+		w.Expect(first.Annotations).To(HaveKeyWithValue(dpf.LabelTemplate+"-"+key, value))
+	}
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	for _, address := range w.server.Dialed() {
+		w.Expect(address).To(Equal("ignition-server-proxy." + w.controlPlane("b1") + ".svc:443"))
+	}
+
+	// Neither this manager nor the next writes anything more.
+	before := w.silent()
+	w.stop()
+	w.start()
+	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
+
+	// What it is made from changes, or it.
+	w.Expect(w.api.Delete(w.ctx, w.flavor(""))).To(Succeed())
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "DPUFlavorNotFound")
+	w.gone(&first)
+	w.creates(w.flavor("false"))
+	changed := w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data).NotTo(Equal(first.Data)) })
+	w.changes(&changed, func() { changed.Data[dpf.TemplateKey] = "mine" })
+	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("1a2b3c4d")) })
+	w.warned("DriftCorrected", changed.Name)
+
+	// A foreign one would stop installations.
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.dpf, Name: "theirs", Labels: map[string]string{dpf.LabelTemplate: "true"}, Annotations: changed.Annotations}}
+	w.creates(theirs)
+	config := w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.dpf, "dpf", nil)
+	w.changes(config, func() {
+		w.Expect(unstructured.SetNestedField(config.Object, int64(9000), "spec", "networking", "highSpeedMTU")).To(Succeed())
+	})
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "TwoTemplates")
+	w.Expect(w.api.Delete(w.ctx, theirs)).To(Succeed())
+}
+
+func TestATemplateIsWithdrawnForAnUpgrade(t *testing.T) {
+	w := newTemplateWorld(t)
+	w.appliesRole("metallb", w.alone())
+	first := w.served()
+	b := w.bridge()
+	w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
+	w.gone(&first)
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "ControlPlaneProgressing")
+	w.rolledOut(newRelease, "5e6f7a8b")
+	next := w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("5e6f7a8b")) })
+	w.Expect(next.Annotations).To(HaveKeyWithValue(names.AnnotationTemplateRelease, newRelease))
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+
+	// It goes before the hosted cluster does.
+	w.changes(&next, func() { next.Finalizers = []string{finalizer} })
+	w.Expect(w.api.Delete(w.ctx, b)).To(Succeed())
+	sees(w.world, &next, func(g Gomega, m *corev1.ConfigMap) { g.Expect(m.DeletionTimestamp).NotTo(BeNil()) })
+	w.silent()
+	w.Expect(sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there).DeletionTimestamp).To(BeNil())
+	w.changes(&next, func() { next.Finalizers = nil })
+	w.tearsDown("b1")
+	w.gone(b)
+	w.Expect(w.left()).To(BeEmpty())
+}
