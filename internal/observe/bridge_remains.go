@@ -52,6 +52,9 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	}
 	templates, err := o.templatesLeft(ctx, b)
 	r.Others = append(r.Others, templates...)
+	if r.Forced() && errors.As(err, &elsewhere{}) {
+		return r, nil
+	}
 	return r, err
 }
 
