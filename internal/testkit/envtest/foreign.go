@@ -17,7 +17,7 @@ import (
 type module struct{ path, version, sum string }
 
 var (
-	hypershift  = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
+	hypershift  = module{"github.com/openshift/hypershift/api", "v0.0.0-20251229083354-c1d28e31a05d", "h1:67qlySvqut2Tw1dyx1kccDC2vFWQzY+SB+GZzujLq68="} // as in go.mod
 	doca        = module{"github.com/nvidia/doca-platform", "v0.0.0-20251115082520-81369e955c6c", "h1:AA2VqLdE6rQ5mukC/xd6R5JoUhDAWaCOcd15e4esUWI="}
 	metallb     = module{"go.universe.tf/metallb", "v0.15.3", "h1:jmTFharsaP9yBW0p/giOahfuVNTBIvwQqxx2eYxM6fc="}
 	openshift   = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
@@ -48,11 +48,11 @@ type manifest struct {
 
 // Foreign are the CRDs of the kinds that we read but do not define.
 func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	const hypershiftCRDs = "cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/"
+	const hypershiftCRDs = "hypershift/v1beta1/zz_generated.featuregated-crd-manifests/" // AAA_ungated.yaml has what no feature gate hides
 	all, err := read([]manifest{
-		{hypershift, hypershiftCRDs + "hostedclusters-Default.crd.yaml"},
-		{hypershift, hypershiftCRDs + "hostedcontrolplanes-Default.crd.yaml"},
-		{hypershift, hypershiftCRDs + "nodepools-Default.crd.yaml"},
+		{hypershift, hypershiftCRDs + "hostedclusters.hypershift.openshift.io/AAA_ungated.yaml"},
+		{hypershift, hypershiftCRDs + "hostedcontrolplanes.hypershift.openshift.io/AAA_ungated.yaml"},
+		{hypershift, hypershiftCRDs + "nodepools.hypershift.openshift.io/AAA_ungated.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
 		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
@@ -89,6 +89,7 @@ func read(manifests []manifest) (all []*apiextensionsv1.CustomResourceDefinition
 		if err := readYAML(filepath.Join(dir, of.path), crd); err != nil {
 			return nil, err
 		}
+		delete(crd.Annotations, "feature-gate.release.openshift.io/") // its build drops it: no API server takes an empty name
 		all = append(all, crd)
 	}
 	return all, nil

@@ -18,6 +18,7 @@ import (
 type module struct{ path, version, sum string }
 
 var (
+	hypershiftAPI    = module{"github.com/openshift/hypershift/api", "v0.0.0-20251229083354-c1d28e31a05d", "h1:67qlySvqut2Tw1dyx1kccDC2vFWQzY+SB+GZzujLq68="} // as in go.mod
 	hypershiftModule = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
 	docaModule       = module{"github.com/nvidia/doca-platform", "v0.0.0-20251115082520-81369e955c6c", "h1:AA2VqLdE6rQ5mukC/xd6R5JoUhDAWaCOcd15e4esUWI="}
 	openshiftModule  = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
@@ -46,12 +47,12 @@ func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, err
 		looseCRD("kubevirt.io", "v1", "VirtualMachineInstance", "virtualmachineinstances", "vmi", "vmis"),
 	}
 	for m, paths := range map[module][]string{
-		hypershiftModule: {
-			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/hostedclusters-Default.crd.yaml",
-			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/hostedcontrolplanes-Default.crd.yaml",
-			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/nodepools-Default.crd.yaml",
-			"cmd/install/assets/cluster-api/cluster.x-k8s.io_machines.yaml",
+		hypershiftAPI: { // AAA_ungated.yaml has what no feature gate hides
+			"hypershift/v1beta1/zz_generated.featuregated-crd-manifests/hostedclusters.hypershift.openshift.io/AAA_ungated.yaml",
+			"hypershift/v1beta1/zz_generated.featuregated-crd-manifests/hostedcontrolplanes.hypershift.openshift.io/AAA_ungated.yaml",
+			"hypershift/v1beta1/zz_generated.featuregated-crd-manifests/nodepools.hypershift.openshift.io/AAA_ungated.yaml",
 		},
+		hypershiftModule: {"cmd/install/assets/cluster-api/cluster.x-k8s.io_machines.yaml"},
 		docaModule: {
 			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml",
 			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml",
@@ -67,6 +68,7 @@ func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, err
 			if err := readYAML(filepath.Join(dir, path), crd); err != nil {
 				return nil, err
 			}
+			delete(crd.Annotations, "feature-gate.release.openshift.io/") // its build drops it: no API server takes an empty name
 			all = append(all, crd)
 		}
 	}
