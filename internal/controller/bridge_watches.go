@@ -131,7 +131,7 @@ func (r bridgeReconciler) of(ctx context.Context, cluster types.NamespacedName) 
 // onNodes maps a Node to the bridges whose control plane is or will be reached through Nodes, and those whose virtual IP a Node may have.
 func (r bridgeReconciler) onNodes(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {
-		return !b.Spec.ExposeThroughLoadBalancer || bridge.VirtualIP(b).IsValid()
+		return !bridge.Exposed(b) || bridge.VirtualIP(b).IsValid()
 	})
 }
 

@@ -135,7 +135,9 @@ func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
 		return fmt.Errorf("listing StorageClasses: %w", err)
 	}
 	seen.Nodes, seen.StorageClasses = nodes.Items, classes.Items
-	return nil
+	cluster, err := o.networks(ctx)
+	seen.Networks = cluster.ClusterNetworks()
+	return err
 }
 
 // named reads the Secrets and the image mapping, which is not ours. Each is watched first and then read, by its name and from the API server

@@ -29,12 +29,12 @@ func NewKinds(vlan, bridges bool) *Kinds {
 	k := &Kinds{of: map[reflect.Type]client.Object{}, served: map[client.Object]bool{}}
 	k.add(&hyperv1.HostedCluster{}, &hyperv1.HostedClusterList{})
 	k.add(&hyperv1.NodePool{}, &hyperv1.NodePoolList{})
+	k.add(&networkingv1.ServiceCIDR{}, &networkingv1.ServiceCIDRList{})
+	k.add(&configv1.Network{}, &configv1.NetworkList{})
 	if vlan {
 		k.add(&hyperv1.HostedControlPlane{}, &hyperv1.HostedControlPlaneList{})
 		k.add(&routev1.Route{}, &routev1.RouteList{})
 		k.add(&nad.NetworkAttachmentDefinition{}, &nad.List{})
-		k.add(&networkingv1.ServiceCIDR{}, &networkingv1.ServiceCIDRList{})
-		k.add(&configv1.Network{}, &configv1.NetworkList{})
 	}
 	if bridges {
 		k.add(&dpf.DPUCluster{}, &dpf.DPUClusterList{})

@@ -55,7 +55,7 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 		bound,
 		judged(dpuv1.ConditionSecretsValid, out.Findings, yes(dpuv1.ConditionSecretsValid, "Valid", "both Secrets are valid and copied")),
 		judged(dpuv1.ConditionBlueFieldContainerImageAvailable, out.Findings, kept(before, dpuv1.ConditionBlueFieldContainerImageAvailable)),
-		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+string(b.Spec.MetalLBVirtualIP)+" for the hosted API"),
+		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+bridge.VirtualIP(b).String()+" for the hosted API"),
 		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image+served(p.Templates)),
 	}
 	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(before, p, out, bound)}

@@ -79,9 +79,15 @@ type DPUDeploymentReference struct {
 // +kubebuilder:validation:XValidation:rule="has(self.controlPlaneAvailabilityPolicy) == has(oldSelf.controlPlaneAvailabilityPolicy) && (!has(self.controlPlaneAvailabilityPolicy) || self.controlPlaneAvailabilityPolicy == oldSelf.controlPlaneAvailabilityPolicy)",message="controlPlaneAvailabilityPolicy is set once; make another bridge for another one, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="has(self.clusterType) == has(oldSelf.clusterType) && (!has(self.clusterType) || self.clusterType == oldSelf.clusterType)",message="clusterType is set once; make another bridge for another one, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="has(self.metalLBVirtualIP) == has(oldSelf.metalLBVirtualIP) && (!has(self.metalLBVirtualIP) || self.metalLBVirtualIP == oldSelf.metalLBVirtualIP)",message="metalLBVirtualIP is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.virtualIP) == has(oldSelf.virtualIP) && (!has(self.virtualIP) || self.virtualIP == oldSelf.virtualIP)",message="virtualIP is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.flannelEnabled) == has(oldSelf.flannelEnabled) && (!has(self.flannelEnabled) || self.flannelEnabled == oldSelf.flannelEnabled)",message="flannelEnabled is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.networking) == has(oldSelf.networking) && (!has(self.networking) || self.networking == oldSelf.networking)",message="networking is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.nodeSelector) == has(oldSelf.nodeSelector) && (!has(self.nodeSelector) || self.nodeSelector == oldSelf.nodeSelector)",message="nodeSelector is set once; make another bridge for another one, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="(has(self.exposeThroughLoadBalancer) && self.exposeThroughLoadBalancer) == (has(oldSelf.exposeThroughLoadBalancer) && oldSelf.exposeThroughLoadBalancer)",message="exposeThroughLoadBalancer is set once: HyperShift does not move a cluster's endpoints; make another bridge, e.g. metadata.name: dpu2"
 // +kubebuilder:validation:XValidation:rule="!has(self.metalLBVirtualIP) || (has(self.exposeThroughLoadBalancer) && self.exposeThroughLoadBalancer)",message="metalLBVirtualIP is a load balancer's: remove it, or write e.g. exposeThroughLoadBalancer: true"
-// +kubebuilder:validation:XValidation:rule="!has(self.exposeThroughLoadBalancer) || !self.exposeThroughLoadBalancer || self.controlPlaneAvailabilityPolicy != 'HighlyAvailable' || has(self.metalLBVirtualIP)",message="a HighlyAvailable control plane behind a load balancer needs an address that stays: set metalLBVirtualIP, e.g. 192.0.2.10"
+// +kubebuilder:validation:XValidation:rule="!has(self.exposeThroughLoadBalancer) || !self.exposeThroughLoadBalancer || self.controlPlaneAvailabilityPolicy != 'HighlyAvailable' || has(self.metalLBVirtualIP) || has(self.virtualIP)",message="a HighlyAvailable control plane behind a load balancer needs an address that stays: set metalLBVirtualIP, e.g. 192.0.2.10"
+// +kubebuilder:validation:XValidation:rule="!has(self.virtualIP) || !has(self.metalLBVirtualIP) || self.virtualIP == self.metalLBVirtualIP",message="virtualIP and metalLBVirtualIP are two names of one field: write one of them, e.g. virtualIP: 192.0.2.10"
+// +kubebuilder:validation:XValidation:rule="!has(self.virtualIP) || !has(self.exposeThroughLoadBalancer) || self.exposeThroughLoadBalancer",message="virtualIP publishes the API through a load balancer: remove exposeThroughLoadBalancer, or write e.g. exposeThroughLoadBalancer: true"
 type DPUHCPBridgeSpec struct {
 	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
 	// its hosted cluster is used, else the oldest. Immutable.
@@ -115,7 +121,7 @@ type DPUHCPBridgeSpec struct {
 	// +kubebuilder:default=HighlyAvailable
 	InfrastructureAvailabilityPolicy AvailabilityPolicy `json:"infrastructureAvailabilityPolicy,omitempty"`
 	// True publishes the API through a LoadBalancer Service, and OAuth, Konnectivity and ignition through Routes. False publishes
-	// all four through node ports. Default: false. Immutable.
+	// all four through node ports. Default: true with virtualIP, else false. Immutable.
 	// +optional
 	ExposeThroughLoadBalancer bool `json:"exposeThroughLoadBalancer,omitempty"`
 	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. kamaji is refused, because DPF creates that
@@ -131,6 +137,26 @@ type DPUHCPBridgeSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="must be an address that DPUs can reach: not loopback, link-local or multicast, e.g. 192.0.2.10"
 	MetalLBVirtualIP v1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
+	// The same as metalLBVirtualIP with exposeThroughLoadBalancer: true, under the name that a DPFHCPProvisioner has for it. Immutable.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="must be an address that DPUs can reach: not loopback, link-local or multicast, e.g. 192.0.2.10"
+	VirtualIP v1alpha1.IPAddress `json:"virtualIP,omitempty"`
+	// True has the hosted cluster give each Node a part of the pods' network (allocateNodeCIDRs), which DPF's flannel needs. Set it to
+	// false for another network plugin. Default: true for a new hosted cluster; an existing one keeps what it has. Immutable.
+	// +optional
+	FlannelEnabled *bool `json:"flannelEnabled,omitempty"`
+	// Networks of the hosted cluster. They must not overlap each other, nor the management cluster's pods, Services and Nodes
+	// (but machineNetwork may contain those Nodes). Default: see each. Immutable.
+	// +optional
+	Networking *ClusterNetworking `json:"networking,omitempty"`
+	// Labels of the management cluster's Nodes on which the control plane may run, e.g. node-role.kubernetes.io/control-plane: "".
+	// Nodes with a taint that HyperShift's pods do not tolerate take none of it. Default: any Node; an existing hosted cluster keeps
+	// what it has. Immutable.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue() && !format.labelValue().validate(self[k]).hasValue())",message="must be labels of Nodes, e.g. node-role.kubernetes.io/control-plane: \"\""
+	NodeSelector map[string]NodeLabelValue `json:"nodeSelector,omitempty"`
 	// What happens to the hosted cluster when the DPUCluster is deleted. Retain keeps it, but stops CSR approval and kubeconfig
 	// injection. Delete deletes the bridge and everything that it created. Default: Retain.
 	// +optional

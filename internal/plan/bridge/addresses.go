@@ -11,7 +11,8 @@ import (
 
 // APIAddresses are the addresses of the hosted API server, without its names: no kubelet may get a certificate for one.
 func APIAddresses(b *dpuv1.DPUHCPBridge, hc *hyperv1.HostedCluster) (all []netip.Addr) {
-	hosts := []string{string(b.Spec.MetalLBVirtualIP), hc.Status.ControlPlaneEndpoint.Host}
+	_, vip := virtualIP(b)
+	hosts := []string{vip, hc.Status.ControlPlaneEndpoint.Host}
 	for _, s := range hc.Spec.Services {
 		if s.NodePort != nil {
 			hosts = append(hosts, s.NodePort.Address)

@@ -62,6 +62,7 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"NodePoolTaken":          {refused, "metadata.name", func(in *bridge.Input) { in.NodePool = &hyperv1.NodePool{} }},
 		"VirtualIPNotAllowed":    {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Bridge.Spec.MetalLBVirtualIP = "198.51.100.1" }},
 		"VirtualIPInUse":         {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Rivals = []bridge.Rival{announcing(working(rival("theirs", older)), *in)} }},
+		"NetworksOverlap":        {refused, "spec.networking.clusterNetwork", func(in *bridge.Input) { in.Networks = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/9")} }},
 		"NamespaceTaken":         {refused, "metadata.name", func(in *bridge.Input) { in.Namespace = &corev1.Namespace{} }},
 		"DPFNotInstalled":        {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
 		"HyperShiftNotInstalled": {awaited, "", func(in *bridge.Input) { in.Served.HyperShift = false }},

@@ -54,7 +54,9 @@ type Input struct {
 	// Pool is the bridge's in MetalLB; its name is unique to the bridge.
 	Pool *metallb.IPAddressPool
 
-	Nodes          []corev1.Node
+	Nodes []corev1.Node
+	// Networks are the pod and service networks of the management cluster, as far as they are known.
+	Networks       []netip.Prefix
 	StorageClasses []storagev1.StorageClass
 	// Mapping is the ConfigMap of Settings.Images.
 	Mapping *corev1.ConfigMap
@@ -111,11 +113,25 @@ func ControlPlane(b *dpuv1.DPUHCPBridge) string {
 
 // VirtualIP is the address that a bridge has MetalLB announce; invalid if it sets none.
 func VirtualIP(b *dpuv1.DPUHCPBridge) netip.Addr {
-	vip, err := netip.ParseAddr(string(b.Spec.MetalLBVirtualIP))
-	if err != nil || !b.Spec.ExposeThroughLoadBalancer {
+	_, text := virtualIP(b)
+	vip, err := netip.ParseAddr(text)
+	if err != nil || !Exposed(b) {
 		return netip.Addr{}
 	}
 	return vip.Unmap()
+}
+
+// virtualIP is the address that a bridge sets for its API, under one of two names (docs/adr/0018-two-names-of-one-field.md).
+func virtualIP(b *dpuv1.DPUHCPBridge) (field, text string) {
+	if b.Spec.VirtualIP != "" {
+		return "virtualIP", string(b.Spec.VirtualIP)
+	}
+	return "metalLBVirtualIP", string(b.Spec.MetalLBVirtualIP)
+}
+
+// Exposed says whether a bridge publishes its API through a load balancer.
+func Exposed(b *dpuv1.DPUHCPBridge) bool {
+	return b.Spec.ExposeThroughLoadBalancer || b.Spec.VirtualIP != ""
 }
 
 // Rivals says whether two bridges want the same DPUCluster or virtual IP.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
-	"github.com/openshift/hypershift/api/util/ipnet"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -58,12 +56,9 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 		SecretEncryption: &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{
 			ActiveKey: corev1.LocalObjectReference{Name: names.BridgeKey(b.Name)},
 		}},
-		Networking: hyperv1.ClusterNetworking{
-			NetworkType: hyperv1.Other,
-			// HyperShift's defaults (operator-rules.md#bridge-networks).
-			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: *ipnet.MustParseCIDR(endpoint.DefaultClusterNetwork)}},
-			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: *ipnet.MustParseCIDR(endpoint.DefaultServiceNetwork)}},
-		},
+		Networking:                       in.networking(),
+		Capabilities:                     in.capabilities(),
+		NodeSelector:                     in.nodeSelector(),
 		ControllerAvailabilityPolicy:     hyperv1.AvailabilityPolicy(b.Spec.ControlPlaneAvailabilityPolicy),
 		InfrastructureAvailabilityPolicy: hyperv1.AvailabilityPolicy(b.Spec.InfrastructureAvailabilityPolicy),
 	})

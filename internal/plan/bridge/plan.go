@@ -110,7 +110,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		all = append(all, finding.Refuse(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
 			Say("the control plane would be in namespace %s, which has %d characters, but may have at most %d: give the bridge or its namespace a shorter name", name, len(name), validation.DNS1123LabelMaxLength))
 	}
-	return append(append(all, in.occupied()...), in.storage()...)
+	return slices.Concat(all, in.occupied(), in.storage(), in.overlaps(), in.differs())
 }
 
 // occupied says that the control-plane namespace is another's. It does so in one sentence for all cases, because by different ones a

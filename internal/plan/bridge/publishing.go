@@ -32,7 +32,7 @@ func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 		return hc.Spec.Services
 	}
 	var all []hyperv1.ServicePublishingStrategyMapping
-	if in.Bridge.Spec.ExposeThroughLoadBalancer {
+	if Exposed(in.Bridge) {
 		for _, service := range published {
 			strategy := hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 			if service == hyperv1.APIServer {
@@ -90,16 +90,17 @@ func isReady(n corev1.Node) bool { return kubelet.NodeReady(&n).Status == corev1
 // metallb checks that MetalLB, which only a virtual IP needs, is installed, and may announce that.
 func (in Input) metallb() []finding.Finding {
 	const kind = dpuv1.ConditionMetalLBConfigured
+	field, vip := virtualIP(in.Bridge)
 	switch {
-	case !in.Bridge.Spec.ExposeThroughLoadBalancer:
+	case !Exposed(in.Bridge):
 		return one(finding.Warn(kind, "NotNeeded").Say("the control plane is reached through node ports"))
-	case in.Bridge.Spec.MetalLBVirtualIP == "":
+	case vip == "":
 		return one(finding.Warn(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address comes from the cluster's load balancer"))
 	}
 	if found := in.virtualIP(); found != nil || in.Served.MetalLB {
 		return found
 	}
-	return one(finding.Wait(kind, "MetalLBNotInstalled").At("spec.metalLBVirtualIP").
+	return one(finding.Wait(kind, "MetalLBNotInstalled").At("spec."+field).
 		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; the bridge notices it", metallb.GroupVersion))
 }
 
@@ -107,20 +108,21 @@ func (in Input) metallb() []finding.Finding {
 // bridge's author need not be allowed to write pools.
 func (in Input) virtualIP() []finding.Finding {
 	vip := VirtualIP(in.Bridge)
+	field, _ := virtualIP(in.Bridge)
 	refuse := func(reason string) finding.Builder {
 		if in.works() { // it is immutable, so to freeze the rest would mend nothing
-			return finding.Fail(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
+			return finding.Fail(dpuv1.ConditionMetalLBConfigured, reason).At("spec." + field)
 		}
-		return finding.Refuse(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
+		return finding.Refuse(dpuv1.ConditionMetalLBConfigured, reason).At("spec." + field)
 	}
 	switch {
 	case !in.Settings.Announces(vip):
-		return one(refuse("VirtualIPNotAllowed").Say("metalLBVirtualIP %s lies outside the networks that bridges may announce (%s): use an address from these, or ask the administrator to add a network to the operator's --bridge-virtual-ips",
-			vip, cmp.Or(listed(in.Settings.VirtualIPs), "none")))
+		return one(refuse("VirtualIPNotAllowed").Say("%s %s lies outside the networks that bridges may announce (%s): use an address from these, or ask the administrator to add a network to the operator's --bridge-virtual-ips",
+			field, vip, cmp.Or(listed(in.Settings.VirtualIPs), "none")))
 	case slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return has(n, vip.String()) }):
-		return one(refuse("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose an unused one", vip))
+		return one(refuse("VirtualIPInUse").Say("%s %s is the address of a Node of the management cluster: choose an unused one", field, vip))
 	case !in.announced() && slices.ContainsFunc(in.Rivals, in.announces):
-		return one(refuse("VirtualIPInUse").Say("metalLBVirtualIP %s belongs to another bridge, which has its hosted cluster: choose an unused one", vip))
+		return one(refuse("VirtualIPInUse").Say("%s %s belongs to another bridge, which has its hosted cluster: choose an unused one", field, vip))
 	}
 	return nil
 }

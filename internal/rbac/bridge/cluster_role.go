@@ -21,6 +21,9 @@ package bridge
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpudeployments,verbs=list;watch
 // +kubebuilder:rbac:groups=operator.dpu.nvidia.com,resources=dpfoperatorconfigs,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+// The management cluster's own networks, which those of a hosted cluster must not overlap.
+// +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=list;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
 // Whether the namespace of its control plane is another's.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch

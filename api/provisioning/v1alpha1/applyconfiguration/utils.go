@@ -16,6 +16,10 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=provisioning.dpu.hcp.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterNetworkEntry"):
+		return &provisioningv1alpha1.ClusterNetworkEntryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterNetworking"):
+		return &provisioningv1alpha1.ClusterNetworkingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DPUClusterReference"):
 		return &provisioningv1alpha1.DPUClusterReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DPUDeploymentReference"):
@@ -26,6 +30,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &provisioningv1alpha1.DPUHCPBridgeSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DPUHCPBridgeStatus"):
 		return &provisioningv1alpha1.DPUHCPBridgeStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NetworkEntry"):
+		return &provisioningv1alpha1.NetworkEntryApplyConfiguration{}
 
 	}
 	return nil

@@ -25,6 +25,36 @@ var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.AvailabilityPolicy
   scalar: string
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ClusterNetworkEntry
+  map:
+    fields:
+    - name: cidr
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+    - name: hostPrefix
+      type:
+        scalar: numeric
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ClusterNetworking
+  map:
+    fields:
+    - name: clusterNetwork
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ClusterNetworkEntry
+          elementRelationship: atomic
+    - name: machineNetwork
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.NetworkEntry
+          elementRelationship: atomic
+    - name: serviceNetwork
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.NetworkEntry
+          elementRelationship: atomic
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUClusterDeletionPolicy
   scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUClusterReference
@@ -92,6 +122,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: exposeThroughLoadBalancer
       type:
         scalar: boolean
+    - name: flannelEnabled
+      type:
+        scalar: boolean
     - name: infrastructureAvailabilityPolicy
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.AvailabilityPolicy
@@ -102,6 +135,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: metalLBVirtualIP
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+    - name: networking
+      type:
+        namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ClusterNetworking
+    - name: nodeSelector
+      type:
+        map:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.NodeLabelValue
     - name: ocpReleaseImage
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ReleaseImage
@@ -115,6 +156,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sshKey
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.SecretName
+    - name: virtualIP
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.DPUHCPBridgeStatus
   map:
     fields:
@@ -132,11 +176,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.NetworkEntry
+  map:
+    fields:
+    - name: cidr
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.NodeLabelValue
+  scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.RebootstrapPolicy
   scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ReleaseImage
   scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.SecretName
+  scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.CIDR
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.DNSName
   scalar: string

@@ -37,7 +37,7 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// Availability of OpenShift's services on the DPUs: SingleReplica or HighlyAvailable. Default: HighlyAvailable.
 	InfrastructureAvailabilityPolicy *provisioningv1alpha1.AvailabilityPolicy `json:"infrastructureAvailabilityPolicy,omitempty"`
 	// True publishes the API through a LoadBalancer Service, and OAuth, Konnectivity and ignition through Routes. False publishes
-	// all four through node ports. Default: false. Immutable.
+	// all four through node ports. Default: true with virtualIP, else false. Immutable.
 	ExposeThroughLoadBalancer *bool `json:"exposeThroughLoadBalancer,omitempty"`
 	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. kamaji is refused, because DPF creates that
 	// control plane itself. Default: spec.type of the DPUCluster. Immutable.
@@ -45,6 +45,18 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// Address that MetalLB assigns to the API; must lie inside the operator's --bridge-virtual-ips. Required with
 	// exposeThroughLoadBalancer and a HighlyAvailable control plane. Default with SingleReplica: MetalLB chooses. Immutable.
 	MetalLBVirtualIP *apiv1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
+	// The same as metalLBVirtualIP with exposeThroughLoadBalancer: true, under the name that a DPFHCPProvisioner has for it. Immutable.
+	VirtualIP *apiv1alpha1.IPAddress `json:"virtualIP,omitempty"`
+	// True has the hosted cluster give each Node a part of the pods' network (allocateNodeCIDRs), which DPF's flannel needs. Set it to
+	// false for another network plugin. Default: true for a new hosted cluster; an existing one keeps what it has. Immutable.
+	FlannelEnabled *bool `json:"flannelEnabled,omitempty"`
+	// Networks of the hosted cluster. They must not overlap each other, nor the management cluster's pods, Services and Nodes
+	// (but machineNetwork may contain those Nodes). Default: see each. Immutable.
+	Networking *ClusterNetworkingApplyConfiguration `json:"networking,omitempty"`
+	// Labels of the management cluster's Nodes on which the control plane may run, e.g. node-role.kubernetes.io/control-plane: "".
+	// Nodes with a taint that HyperShift's pods do not tolerate take none of it. Default: any Node; an existing hosted cluster keeps
+	// what it has. Immutable.
+	NodeSelector map[string]provisioningv1alpha1.NodeLabelValue `json:"nodeSelector,omitempty"`
 	// What happens to the hosted cluster when the DPUCluster is deleted. Retain keeps it, but stops CSR approval and kubeconfig
 	// injection. Delete deletes the bridge and everything that it created. Default: Retain.
 	DPUClusterDeletionPolicy *provisioningv1alpha1.DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
@@ -157,6 +169,44 @@ func (b *DPUHCPBridgeSpecApplyConfiguration) WithClusterType(value string) *DPUH
 // If called multiple times, the MetalLBVirtualIP field is set to the value of the last call.
 func (b *DPUHCPBridgeSpecApplyConfiguration) WithMetalLBVirtualIP(value apiv1alpha1.IPAddress) *DPUHCPBridgeSpecApplyConfiguration {
 	b.MetalLBVirtualIP = &value
+	return b
+}
+
+// WithVirtualIP sets the VirtualIP field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VirtualIP field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithVirtualIP(value apiv1alpha1.IPAddress) *DPUHCPBridgeSpecApplyConfiguration {
+	b.VirtualIP = &value
+	return b
+}
+
+// WithFlannelEnabled sets the FlannelEnabled field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FlannelEnabled field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithFlannelEnabled(value bool) *DPUHCPBridgeSpecApplyConfiguration {
+	b.FlannelEnabled = &value
+	return b
+}
+
+// WithNetworking sets the Networking field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Networking field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithNetworking(value *ClusterNetworkingApplyConfiguration) *DPUHCPBridgeSpecApplyConfiguration {
+	b.Networking = value
+	return b
+}
+
+// WithNodeSelector puts the entries into the NodeSelector field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the NodeSelector field,
+// overwriting an existing map entries in NodeSelector field with the same key.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithNodeSelector(entries map[string]provisioningv1alpha1.NodeLabelValue) *DPUHCPBridgeSpecApplyConfiguration {
+	if b.NodeSelector == nil && len(entries) > 0 {
+		b.NodeSelector = make(map[string]provisioningv1alpha1.NodeLabelValue, len(entries))
+	}
+	for k, v := range entries {
+		b.NodeSelector[k] = v
+	}
 	return b
 }
 
