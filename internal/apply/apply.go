@@ -9,7 +9,8 @@
 //   - internal/controller: reviews of requests for its metrics, which are not stored
 //   - internal/webhook: its certificate's Secret, and that certificate in webhook configurations
 //   - internal/guest/appsingress: the Service of *.apps, in hosted clusters
-//   - internal/guest/approve: approvals of certificate requests, in hosted clusters
+//   - internal/guest/approve: approvals of certificate requests, and the ClusterRoleBinding of DPF's pods, in hosted clusters
+//   - internal/guest/bounded: what these two delete there
 //   - internal/daemon: the status of a daemon's own object, and events
 //   - internal/dhcp: events of its leases
 //   - internal/dhcp/leasekube: leases

@@ -18,7 +18,7 @@ import (
 var order = []string{
 	dpuv1.ConditionReady, dpuv1.ConditionHostedClusterCleanup,
 	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionSecretsValid, dpuv1.ConditionBlueFieldContainerImageAvailable,
-	dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionIgnitionConfigured, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionCSRAutoApprovalActive,
+	dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionIgnitionConfigured, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionPrivilegedPodsAllowed,
 	dpuv1.ConditionHostedClusterAvailable, dpuv1.ConditionHostedClusterProgressing, dpuv1.ConditionHostedClusterDegraded,
 }
 

@@ -138,7 +138,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 	case !state.Active:
 		return []finding.Finding{waiting("Connecting").Say("the hosted cluster's certificate requests are not read yet")}
 	}
-	noted := bridge.UnreadDPUs(seen.DPUs)
+	noted := append(bridge.UnreadDPUs(seen.DPUs), bridge.Privileged(state.Privileged))
 	for _, text := range state.Beyond {
 		noted = append(noted, finding.Warn(dpuv1.ConditionCSRAutoApprovalActive, "PartiallyWatching").Say("%s", text))
 	}

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -24,6 +25,9 @@ func TestAHostedClusterIsCreatedForDPUsAndAppliedAgain(t *testing.T) {
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), b)
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.Eventually(func() metav1.ConditionStatus { // another test's bridge may have it already, in the hosted cluster that all share
+		return meta.FindStatusCondition(sees(w.world, b, there).Status.Conditions, dpuv1.ConditionPrivilegedPodsAllowed).Status
+	}).Should(Equal(metav1.ConditionTrue))
 	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
 	w.Expect(hc.Spec.Networking).To(And(
 		HaveField("AllocateNodeCIDRs", HaveValue(Equal(hyperv1.AllocateNodeCIDRsEnabled))),

@@ -25,7 +25,7 @@ func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv
 	b := seen.Input.Bridge
 	mirror := mirrored(seen.Input)
 	making, serving := ownVerdicts(seen, p, out)
-	all := slices.Concat(mirror, making, serving, []verdict{joinable(out, mirror, making, serving)})
+	all := slices.Concat(mirror, making, serving, []verdict{privileged(b.Status.Conditions, p, out), joinable(out, mirror, making, serving)})
 	return dpuv1.DPUHCPBridgeStatus{
 		Conditions: conditions(b.Status.Conditions, b.Generation, now, all...), ObservedGeneration: b.Generation,
 		BlueFieldContainerImage: p.Image,
@@ -73,7 +73,7 @@ func served(t bridge.Templating) string {
 func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verdict) verdict {
 	const kind = dpuv1.ConditionCSRAutoApprovalActive
 	switch {
-	case p.Approve != nil && connecting(out.Findings) && meta.IsStatusConditionTrue(before, kind):
+	case p.Approve != nil && connecting(out.Findings, kind) && meta.IsStatusConditionTrue(before, kind):
 		return kept(before, kind) // a restart of the manager does not change it
 	case p.Approve != nil:
 		return judged(kind, out.Findings, yes(kind, "Watching", "certificate requests of DPUs are decided as they arrive"))
@@ -83,11 +83,19 @@ func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verd
 	return judged(kind, out.Findings, no(kind, "WaitingForKubeconfig", "nothing can be approved until the HostedCluster names its kubeconfig"))
 }
 
+// privileged says whether pods of DPF's services may be privileged; while the hosted cluster is not read, what was seen last.
+func privileged(before []metav1.Condition, p bridge.Plan, out Outcome) verdict {
+	const kind = dpuv1.ConditionPrivilegedPodsAllowed
+	was := kept(before, kind)
+	if p.Approve == nil || connecting(out.Findings, kind) && was.Status == metav1.ConditionTrue {
+		return was
+	}
+	return judged(kind, out.Findings, was)
+}
+
 // connecting says whether the hosted cluster has not been read yet.
-func connecting(all []finding.Finding) bool {
-	return slices.ContainsFunc(all, func(f finding.Finding) bool {
-		return f.Condition == dpuv1.ConditionCSRAutoApprovalActive && f.Reason == "Connecting"
-	})
+func connecting(all []finding.Finding, kind string) bool {
+	return slices.ContainsFunc(all, func(f finding.Finding) bool { return f.Condition == kind && f.Reason == "Connecting" })
 }
 
 // joinable is Ready: the first verdict that is not True says why DPUs cannot join.

@@ -80,3 +80,31 @@ func TestApprovalSaysWhyThereIsNone(t *testing.T) {
 		})
 	}
 }
+
+func TestPrivilegedPodsAreSaidApartFromReady(t *testing.T) {
+	const kind = dpuv1.ConditionPrivilegedPodsAllowed
+	granted := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Granted", Message: "as before"}
+	for name, c := range map[string]struct {
+		before []metav1.Condition
+		grant  bridge.Grant
+		want   metav1.ConditionStatus
+	}{
+		"the first time":  {nil, bridge.Grant{}, metav1.ConditionFalse},
+		"after a restart": {[]metav1.Condition{granted}, bridge.Grant{}, metav1.ConditionTrue},
+		"it is there":     {nil, bridge.Grant{There: true, Ours: true, Grants: true}, metav1.ConditionTrue},
+		"it is refused":   {[]metav1.Condition{granted}, bridge.Grant{Refused: "no"}, metav1.ConditionFalse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Name: "b1", Namespace: "dpf", UID: "u1"}, Status: dpuv1.DPUHCPBridgeStatus{Conditions: c.before}}
+			hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+				names.LabelManagedBy: names.ManagedBy, names.LabelBridge: "b1", names.LabelBridgeNamespace: "dpf", names.LabelOwnerUID: "u1",
+			}}}
+			hc.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterAvailable), Status: metav1.ConditionTrue, Reason: "AsExpected"}}
+			out := Outcome{Findings: []finding.Finding{finding.Warn(dpuv1.ConditionBlueFieldContainerImageAvailable, "Mapped").Say("it is"), bridge.Privileged(c.grant)}}
+			p := bridge.Plan{Approve: &bridge.Approval{}, Inject: &bridge.Injection{}}
+			NewWithT(t).Expect(Bridge(observe.Bridge{Input: bridge.Input{Bridge: b, HostedCluster: hc}}, p, out, time.Now()).Conditions).To(ContainElements(
+				And(HaveField("Type", kind), HaveField("Status", c.want)),
+				And(HaveField("Type", dpuv1.ConditionReady), HaveField("Status", metav1.ConditionTrue)))) // DPUs join all the same
+		})
+	}
+}

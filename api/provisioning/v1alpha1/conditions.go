@@ -47,6 +47,9 @@ const (
 	ConditionKubeconfigInjected = "KubeconfigInjected"
 	// ConditionCSRAutoApprovalActive: the operator watches CSRs of DPUs in the hosted cluster.
 	ConditionCSRAutoApprovalActive = "CSRAutoApprovalActive"
+	// ConditionPrivilegedPodsAllowed: pods of DPF's services may use OpenShift's SCC privileged in the hosted cluster. Ready does not
+	// depend on it.
+	ConditionPrivilegedPodsAllowed = "PrivilegedPodsAllowed"
 	// ConditionHostedClusterCleanup: progress of the deletion. Present once the bridge is being deleted.
 	ConditionHostedClusterCleanup = "HostedClusterCleanup"
 	// ConditionReady: DPUs can join. kubectl prints its reason as the phase.

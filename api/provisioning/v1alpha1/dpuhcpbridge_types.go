@@ -181,7 +181,8 @@ type DPUHCPBridgeStatus struct {
 	// InfrastructureReady, KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable,
 	// IgnitionServerValidReleaseInfo, ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup,
 	// DataPlaneConnectionAvailable. Conditions of the bridge: DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable,
-	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, HostedClusterCleanup, Ready.
+	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, PrivilegedPodsAllowed,
+	// HostedClusterCleanup, Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -1,5 +1,6 @@
 // Package approve approves certificates of kubelets in a bridge's hosted cluster by the rules of internal/csr, and explains decisions. An
-// approval cannot be revoked, so the facts for it are read again before it.
+// approval cannot be revoked, so the facts for it are read again before it. By the way it keeps the ClusterRoleBinding there that the DPUs'
+// pods need.
 package approve
 
 import (

@@ -77,7 +77,7 @@ func (a *approver) update(change func(*State)) {
 	defer a.mu.Unlock()
 	before := a.state
 	change(&a.state)
-	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) || !slices.Equal(before.Beyond, a.state.Beyond) {
+	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) || !slices.Equal(before.Beyond, a.state.Beyond) || before.Privileged != a.state.Privileged {
 		pace.Poke(a.News)
 	}
 }

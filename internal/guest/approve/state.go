@@ -8,6 +8,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -25,6 +26,8 @@ type State struct {
 	Problem *input.GuestProblem
 	// Beyond describes the limits that the hosted cluster exceeds, and what that means; approving continues.
 	Beyond []string
+	// Privileged is the binding for pods of DPF's services.
+	Privileged bridge.Grant
 	// Pending are the well-formed CSRs of kubelets that the rules do not approve now.
 	Pending int
 }

@@ -45,6 +45,7 @@ func (a *approver) visit(ctx context.Context, access kubeconfig.Access) (settled
 		return bounded.Collection[struct{}]{Path: requests}.Stream(ctx, api, v.take, func() { listed(); pace.Poke(v.Due) })
 	})
 	group.Go(func() error { return v.decide(ctx) })
+	group.Go(func() error { return v.keepPrivileged(ctx) })
 	v.arrived()
 	err = group.Wait()
 	return v.left.Load() == 0, err

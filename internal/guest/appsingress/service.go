@@ -89,7 +89,7 @@ func (v *visit) wrote(made types.UID, refused string) {
 func (v *visit) write(ctx context.Context, todo write) (made types.UID, err error) {
 	switch {
 	case todo.remove != nil:
-		return "", v.remove(ctx, todo.remove)
+		return "", v.api.Remove(ctx, pathOf(todo.remove), todo.remove.UID)
 	case todo.apply != nil:
 		return v.apply(ctx, todo.apply, todo.over)
 	}
@@ -98,21 +98,6 @@ func (v *visit) write(ctx context.Context, todo write) (made types.UID, err erro
 
 func pathOf(s metav1.Object) string {
 	return "/api/v1/namespaces/" + s.GetNamespace() + "/services/" + s.GetName()
-}
-
-// remove deletes the very Service that was seen. If it is gone, or another took its place, the watch shows that soon.
-func (v *visit) remove(ctx context.Context, s *corev1.Service) error {
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: metav1.NewUIDPreconditions(string(s.UID)),
-	})
-	if err != nil {
-		return err
-	}
-	_, err = v.api.Do(ctx, bounded.Request{Verb: http.MethodDelete, Path: pathOf(s), Accept: bounded.AsJSON, Content: bounded.AsJSON, Body: body})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
 }
 
 // apply writes our Service, with force only over the very one that was seen. Otherwise it conflicts with one that somebody created

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,8 @@ type Approval struct {
 	// API are the addresses of the hosted API, ServiceNetworks the networks of the hosted Services: no kubelet may claim them.
 	API             []netip.Addr
 	ServiceNetworks []netip.Prefix
+	// Privileged is the binding to keep in the hosted cluster; nil keeps none.
+	Privileged *rbacv1.ClusterRoleBinding
 	// NoRebootstrap: a DPU whose Node exists gets no bootstrap certificate.
 	NoRebootstrap bool
 }

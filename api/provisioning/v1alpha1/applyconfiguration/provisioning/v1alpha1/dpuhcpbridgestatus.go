@@ -15,7 +15,8 @@ type DPUHCPBridgeStatusApplyConfiguration struct {
 	// InfrastructureReady, KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable,
 	// IgnitionServerValidReleaseInfo, ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup,
 	// DataPlaneConnectionAvailable. Conditions of the bridge: DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable,
-	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, HostedClusterCleanup, Ready.
+	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, PrivilegedPodsAllowed,
+	// HostedClusterCleanup, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// OS image that Ignition pins: machineOSImage, else the BlueField container image that the ConfigMap has for ocpReleaseImage.
 	BlueFieldContainerImage *string `json:"blueFieldContainerImage,omitempty"`
