@@ -145,8 +145,8 @@ type DPUHCPBridgeSpec struct {
 	// false for another network plugin. Default: true for a new hosted cluster; an existing one keeps what it has. Immutable.
 	// +optional
 	FlannelEnabled *bool `json:"flannelEnabled,omitempty"`
-	// Networks of the hosted cluster. They must not overlap each other, nor the management cluster's pods, Services and Nodes
-	// (but machineNetwork may contain those Nodes). Default: see each. Immutable.
+	// Networks of the hosted cluster. They must not overlap each other, nor those of pods and Services of the management cluster
+	// (machineNetwork may). Default: see each. Immutable.
 	// +optional
 	Networking *ClusterNetworking `json:"networking,omitempty"`
 	// Labels of the management cluster's Nodes on which the control plane may run, e.g. node-role.kubernetes.io/control-plane: "".

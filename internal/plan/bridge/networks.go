@@ -107,7 +107,7 @@ func (in Input) overlaps() (all []finding.Finding) {
 	mine := in.networks()
 	for i, n := range mine {
 		with := ""
-		if n.field != machines { // Nodes and DPUs may be in one network
+		if n.field != machines { // DPUs may be where the Nodes are
 			with = in.there(n.Prefix)
 		}
 		for _, other := range mine[:i] {
@@ -123,19 +123,11 @@ func (in Input) overlaps() (all []finding.Finding) {
 	return all
 }
 
-// there is what of the management cluster has addresses of a network. DPUs reach the hosted API at a Node's address, so no pod or Service
-// of theirs may have that.
+// there is the network of the management cluster that a network overlaps.
 func (in Input) there(cidr netip.Prefix) string {
 	for _, n := range in.Networks {
 		if n.Overlaps(cidr) {
 			return fmt.Sprintf("%s, a network of the management cluster", n)
-		}
-	}
-	for _, node := range sorted(in.Nodes) {
-		for _, a := range node.Status.Addresses {
-			if ip, err := netip.ParseAddr(a.Address); err == nil && cidr.Contains(ip) {
-				return fmt.Sprintf("%s, the address of Node %s of the management cluster", ip, node.Name)
-			}
 		}
 	}
 	return ""

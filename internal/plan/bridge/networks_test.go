@@ -6,7 +6,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
-	corev1 "k8s.io/api/core/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -49,13 +48,11 @@ func TestNetworksThatOverlapAreRefusedWithTheirField(t *testing.T) {
 		"machines and pods":                       {func(in *bridge.Input) { routed(in, "10.200.0.0/16", "", "10.200.1.0/24") }, "machineNetwork", "clusterNetwork 10.200.0.0/16"},
 		"machines and Services, in IPv6":          {func(in *bridge.Input) { routed(in, "", "fd00::/108", "fd00::/64") }, "machineNetwork", "serviceNetwork fd00::/108"},
 		"pods and a network of the cluster":       {func(in *bridge.Input) { routed(in, "10.128.0.0/12", "", "") }, "clusterNetwork", "10.128.0.0/14, a network of the management cluster"},
-		"Services and the address of a Node":      {func(in *bridge.Input) { routed(in, "", "192.0.2.0/24", "") }, "serviceNetwork", "192.0.2.7, the address of Node n1 of the management cluster"},
 		"the default of Services and the cluster": {func(in *bridge.Input) { in.Networks = append(in.Networks, netip.MustParsePrefix("172.31.5.0/24")) }, "serviceNetwork", "172.31.5.0/24, a network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := load(t, "testdata/loadbalancer/in.yaml")
-			in.Networks, in.Nodes = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, []corev1.Node{{}}
-			in.Nodes[0].Name, in.Nodes[0].Status.Addresses = "n1", []corev1.NodeAddress{{Address: "n1.example.com"}, {Address: "192.0.2.7"}}
+			in.Networks = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}
 			NewWithT(t).Expect(ready(in)).To(BeEmpty(), "as the defaults are")
 			c.is(&in)
 			NewWithT(t).Expect(ready(in)).To(ConsistOf(And(
@@ -67,11 +64,10 @@ func TestNetworksThatOverlapAreRefusedWithTheirField(t *testing.T) {
 	}
 }
 
-func TestDPUsMayBeInTheNodesNetwork(t *testing.T) {
+func TestDPUsMayBeInANetworkOfTheManagementCluster(t *testing.T) {
 	in := load(t, "testdata/loadbalancer/in.yaml")
 	routed(&in, "", "", "192.0.2.0/24")
-	in.Networks, in.Nodes = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/25")}, []corev1.Node{{}}
-	in.Nodes[0].Status.Addresses = []corev1.NodeAddress{{Address: "192.0.2.7"}}
+	in.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/25")}
 	NewWithT(t).Expect(ready(in)).To(BeEmpty())
 }
 

@@ -50,8 +50,8 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// True has the hosted cluster give each Node a part of the pods' network (allocateNodeCIDRs), which DPF's flannel needs. Set it to
 	// false for another network plugin. Default: true for a new hosted cluster; an existing one keeps what it has. Immutable.
 	FlannelEnabled *bool `json:"flannelEnabled,omitempty"`
-	// Networks of the hosted cluster. They must not overlap each other, nor the management cluster's pods, Services and Nodes
-	// (but machineNetwork may contain those Nodes). Default: see each. Immutable.
+	// Networks of the hosted cluster. They must not overlap each other, nor those of pods and Services of the management cluster
+	// (machineNetwork may). Default: see each. Immutable.
 	Networking *ClusterNetworkingApplyConfiguration `json:"networking,omitempty"`
 	// Labels of the management cluster's Nodes on which the control plane may run, e.g. node-role.kubernetes.io/control-plane: "".
 	// Nodes with a taint that HyperShift's pods do not tolerate take none of it. Default: any Node; an existing hosted cluster keeps
