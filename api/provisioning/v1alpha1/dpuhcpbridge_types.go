@@ -88,6 +88,7 @@ type DPUDeploymentReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.exposeThroughLoadBalancer) || !self.exposeThroughLoadBalancer || self.controlPlaneAvailabilityPolicy != 'HighlyAvailable' || has(self.metalLBVirtualIP) || has(self.virtualIP)",message="a HighlyAvailable control plane behind a load balancer needs an address that stays: set metalLBVirtualIP, e.g. 192.0.2.10"
 // +kubebuilder:validation:XValidation:rule="!has(self.virtualIP) || !has(self.metalLBVirtualIP) || self.virtualIP == self.metalLBVirtualIP",message="virtualIP and metalLBVirtualIP are two names of one field: write one of them, e.g. virtualIP: 192.0.2.10"
 // +kubebuilder:validation:XValidation:rule="!has(self.virtualIP) || !has(self.exposeThroughLoadBalancer) || self.exposeThroughLoadBalancer",message="virtualIP publishes the API through a load balancer: remove exposeThroughLoadBalancer, or write e.g. exposeThroughLoadBalancer: true"
+// +kubebuilder:validation:XValidation:rule="!has(self.machineOSImage) || !has(self.machineOSURL) || self.machineOSImage == self.machineOSURL",message="machineOSURL is another name for machineOSImage, and the two differ: remove one, e.g. machineOSURL"
 type DPUHCPBridgeSpec struct {
 	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
 	// its hosted cluster is used, else the oldest. Immutable.
@@ -169,10 +170,14 @@ type DPUHCPBridgeSpec struct {
 	// +optional
 	// +kubebuilder:default=Allow
 	Rebootstrap RebootstrapPolicy `json:"rebootstrap,omitempty"`
-	// OS image that Ignition pins on the DPUs. Default: the BlueField container image for ocpReleaseImage in ConfigMap
-	// ocp-bluefield-images of the operator's namespace.
+	// OS image that Ignition pins on the DPUs. It is used as written, for every release: change or remove it when you change
+	// ocpReleaseImage. Default: the BlueField container image for ocpReleaseImage, by ConfigMap ocp-bluefield-images of the operator's
+	// namespace, which has it or names the repository where the operator looks it up.
 	// +optional
 	MachineOSImage ReleaseImage `json:"machineOSImage,omitempty"`
+	// Another name for machineOSImage: the field's name in a DPFHCPProvisioner. Set one of the two.
+	// +optional
+	MachineOSURL ReleaseImage `json:"machineOSURL,omitempty"`
 }
 
 // DPUHCPBridgeStatus is the state of the bridge and its hosted cluster.
@@ -188,7 +193,7 @@ type DPUHCPBridgeStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// OS image that Ignition pins: machineOSImage, else the BlueField container image that the ConfigMap has for ocpReleaseImage.
+	// OS image that Ignition pins: machineOSImage, else the BlueField container image for ocpReleaseImage.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	BlueFieldContainerImage string `json:"blueFieldContainerImage,omitempty"`

@@ -17,7 +17,7 @@ import (
 func (in Input) image(p *Plan) string {
 	const kind = dpuv1.ConditionBlueFieldContainerImageAvailable
 	key, release := in.Settings.Images, string(in.Bridge.Spec.OCPReleaseImage)
-	own := string(in.Bridge.Spec.MachineOSImage)
+	own := OwnImage(in.Bridge)
 	switch {
 	case own != "":
 		p.Find(finding.Warn(kind, "MachineOSImage").Say("machineOSImage is %s, which overrides the mapping in ConfigMap %s", own, key))

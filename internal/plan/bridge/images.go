@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -12,6 +14,11 @@ var (
 	ourArchitectures   = []string{"-multi", "-aarch64", "-arm64"}
 	otherArchitectures = []string{"-x86_64", "-amd64", "-ppc64le", "-s390x"}
 )
+
+// OwnImage is the image that a bridge names itself; empty if it names none.
+func OwnImage(b *dpuv1.DPUHCPBridge) string {
+	return string(cmp.Or(b.Spec.MachineOSImage, b.Spec.MachineOSURL))
+}
 
 // ImageOf finds the BlueField container image of a release image in a mapping.
 func ImageOf(mapping map[string]string, release string) (image string, found bool) {

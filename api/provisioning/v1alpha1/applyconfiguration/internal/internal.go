@@ -132,6 +132,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: machineOSImage
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ReleaseImage
+    - name: machineOSURL
+      type:
+        namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ReleaseImage
     - name: metalLBVirtualIP
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress

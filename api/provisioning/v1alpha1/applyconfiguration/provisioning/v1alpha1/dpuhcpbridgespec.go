@@ -65,9 +65,12 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// token in a worker's Ignition can then replace a DPU that is switched off. Never approves no CSR while the Node exists: to let
 	// the DPU join again, delete its Node in the hosted cluster. Default: Allow.
 	Rebootstrap *provisioningv1alpha1.RebootstrapPolicy `json:"rebootstrap,omitempty"`
-	// OS image that Ignition pins on the DPUs. Default: the BlueField container image for ocpReleaseImage in ConfigMap
-	// ocp-bluefield-images of the operator's namespace.
+	// OS image that Ignition pins on the DPUs. It is used as written, for every release: change or remove it when you change
+	// ocpReleaseImage. Default: the BlueField container image for ocpReleaseImage, by ConfigMap ocp-bluefield-images of the operator's
+	// namespace, which has it or names the repository where the operator looks it up.
 	MachineOSImage *provisioningv1alpha1.ReleaseImage `json:"machineOSImage,omitempty"`
+	// Another name for machineOSImage: the field's name in a DPFHCPProvisioner. Set one of the two.
+	MachineOSURL *provisioningv1alpha1.ReleaseImage `json:"machineOSURL,omitempty"`
 }
 
 // DPUHCPBridgeSpecApplyConfiguration constructs a declarative configuration of the DPUHCPBridgeSpec type for use with
@@ -231,5 +234,13 @@ func (b *DPUHCPBridgeSpecApplyConfiguration) WithRebootstrap(value provisioningv
 // If called multiple times, the MachineOSImage field is set to the value of the last call.
 func (b *DPUHCPBridgeSpecApplyConfiguration) WithMachineOSImage(value provisioningv1alpha1.ReleaseImage) *DPUHCPBridgeSpecApplyConfiguration {
 	b.MachineOSImage = &value
+	return b
+}
+
+// WithMachineOSURL sets the MachineOSURL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MachineOSURL field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithMachineOSURL(value provisioningv1alpha1.ReleaseImage) *DPUHCPBridgeSpecApplyConfiguration {
+	b.MachineOSURL = &value
 	return b
 }

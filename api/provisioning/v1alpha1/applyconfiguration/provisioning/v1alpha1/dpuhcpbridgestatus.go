@@ -18,7 +18,7 @@ type DPUHCPBridgeStatusApplyConfiguration struct {
 	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, PrivilegedPodsAllowed,
 	// HostedClusterCleanup, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// OS image that Ignition pins: machineOSImage, else the BlueField container image that the ConfigMap has for ocpReleaseImage.
+	// OS image that Ignition pins: machineOSImage, else the BlueField container image for ocpReleaseImage.
 	BlueFieldContainerImage *string `json:"blueFieldContainerImage,omitempty"`
 	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
