@@ -45,6 +45,8 @@ var denials = []denial{
 	{[]string{"internal/guest/approve"}, []string{"internal/guest/appsingress"}, "nor a bridge's anything of an Infra's"},
 	{[]string{"internal/observe"}, []string{"internal/apply", "internal/status", "internal/guest/visits", "internal/guest/appsingress", "internal/guest/approve"}, "to read has no effects"},
 	{[]string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/component", "internal/bfcfg"}, []string{"internal/plan"}, "these are the plan's parts; a part that knows the whole cannot be read alone"},
+	{append(slices.Clone(pure), dataPlane...), []string{"internal/registry", "github.com/google/go-containerregistry"}, "planning is told what a registry said, and a daemon knows none"},
+	{[]string{"internal/registry"}, []string{"internal/controller", "internal/observe", "internal/status", "internal/guest/visits", "os/exec"}, "it is told what to ask, and its answer is judged elsewhere"},
 	{[]string{"api"}, []string{"internal", "cmd", "sigs.k8s.io/controller-runtime"}, "others import our API types and must not get our operator with them"},
 	{[]string{"internal"}, []string{"cmd"}, "cmd is wiring: nothing depends on how it is wired"},
 }

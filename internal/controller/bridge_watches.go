@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -29,6 +30,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/registry"
 )
 
 // bridgeController is the name of the controller (operator-rules.md#names).
@@ -45,10 +47,11 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := namedwatch.New(core, wake.wake)
-	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
+	p.hosted.Lookups = registry.New(wake.wake)
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Lookups: p.hosted.Lookups, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
 	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
 	p.hosted.Downloads = ignition.New(core, wake.wake)
-	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals), p.manager.Add(p.hosted.Downloads)); err != nil {
+	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals), p.manager.Add(p.hosted.Downloads), p.manager.Add(p.hosted.Lookups)); err != nil {
 		return err
 	}
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).
@@ -73,6 +76,8 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
 	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
+	p.late.watch(c, &configv1.ImageDigestMirrorSet{}, p.mapped(r.imageless))
+	p.late.watch(c, &configv1.ImageTagMirrorSet{}, p.mapped(r.imageless))
 	return nil
 }
 
@@ -138,6 +143,11 @@ func (r bridgeReconciler) onNodes(ctx context.Context, _ client.Object) ([]types
 // unstored maps a StorageClass to the bridges without a hosted cluster; StorageClasses matter to no others.
 func (r bridgeReconciler) unstored(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !bridge.Reported(b) })
+}
+
+// imageless maps the cluster's mirrors to the bridges that name no image themselves.
+func (r bridgeReconciler) imageless(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.OwnImage(b) == "" })
 }
 
 func (r bridgeReconciler) bridgesThat(ctx context.Context, is func(*dpuv1.DPUHCPBridge) bool) ([]types.NamespacedName, error) {

@@ -33,6 +33,7 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/registry"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
@@ -58,7 +59,7 @@ type parts struct {
 	turnstile *turnstile
 }
 
-// Hosted reads and writes in hosted clusters, which observe, apply and status do not.
+// Hosted reads and writes outside the management cluster, which observe, apply and status do not.
 type Hosted struct {
 	// Guests read the Infras' hosted clusters, and maintain the Service of *.apps there.
 	Guests *appsingress.Clusters
@@ -66,6 +67,8 @@ type Hosted struct {
 	Approvals *approve.Approvals
 	// Downloads have the ignition of the bridges' NodePools; nil if bridges are switched off.
 	Downloads *ignition.Downloads
+	// Lookups ask registries for the bridges' images; nil if bridges are switched off.
+	Lookups *registry.Lookups
 }
 
 // ClientOptions read Secrets from the API server itself: a cache would have to list all of them.

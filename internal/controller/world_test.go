@@ -161,6 +161,7 @@ func (w *world) start() {
 		in.Guests.Patience = cmp.Or(patience, in.Guests.Patience)
 		if in.Approvals != nil {
 			in.Approvals.Dial, in.Downloads.Dial = w.wire.dial, w.wire.dialIgnition
+			in.Lookups.Transport, in.Lookups.Backoff = trusting(), func(int) time.Duration { return 100 * time.Millisecond }
 		}
 		return nil
 	})).To(Succeed())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/cldmnky/oooi/internal/namedwatch"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/registry"
 )
 
 // Bridges reads for the bridges' controller.
@@ -34,6 +36,8 @@ type Bridges struct {
 	Secretless bool
 	// Watches report changes of the Secrets and the image mapping; nil for a caller that only judges.
 	Watches *namedwatch.Watches
+	// Lookups ask registries for images; nil for a caller that only judges.
+	Lookups *registry.Lookups
 	// Versions returns as what kind an object or list is read, and which versions the API server serves; nil for a caller that only judges.
 	Versions func(context.Context, runtime.Object) (read schema.GroupVersionKind, served []string, err error)
 }
@@ -69,10 +73,13 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	if seen.Deleting() {
 		return seen, nil
 	}
-	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.named, o.dpus, o.templates} {
+	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.mirrors, o.named, o.dpus, o.templates} {
 		if err := read(ctx, &seen); err != nil {
 			return seen, err
 		}
+	}
+	if o.Lookups != nil {
+		seen.Answer = o.Lookups.Follow(client.ObjectKeyFromObject(b), seen.Lookup())
 	}
 	seen.Pause = o.pause(b.Annotations, seen.HostedCluster)
 	return seen, nil
@@ -138,6 +145,25 @@ func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
 	cluster, err := o.networks(ctx)
 	seen.Networks = cluster.ClusterNetworks()
 	return err
+}
+
+// mirrors are those that OpenShift's nodes use, too.
+func (o *Bridges) mirrors(ctx context.Context, seen *Bridge) error {
+	digests, err := list[configv1.ImageDigestMirrorSetList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return err
+	}
+	tags, err := list[configv1.ImageTagMirrorSetList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return err
+	}
+	if digests != nil {
+		seen.DigestMirrors = byName(digests.Items)
+	}
+	if tags != nil {
+		seen.TagMirrors = byName(tags.Items)
+	}
+	return nil
 }
 
 // named reads the Secrets and the image mapping, which is not ours. Each is watched first and then read, by its name and from the API server

@@ -45,6 +45,8 @@ func NewKinds(vlan, bridges bool) *Kinds {
 		k.add(&dpf.DPFOperatorConfig{}, &dpf.DPFOperatorConfigList{})
 		k.add(&metallb.IPAddressPool{}, &metallb.IPAddressPoolList{})
 		k.add(&metallb.L2Advertisement{}, &metallb.L2AdvertisementList{})
+		k.add(&configv1.ImageDigestMirrorSet{}, &configv1.ImageDigestMirrorSetList{})
+		k.add(&configv1.ImageTagMirrorSet{}, &configv1.ImageTagMirrorSetList{})
 	}
 	return k
 }

@@ -13,26 +13,28 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// image is that of the DPUs' operating system: the user's own, or else the mapping's for the release.
+// image is that of the DPUs' operating system: the user's own, or else the mapping's for the release, or else the one that is found for it.
 func (in Input) image(p *Plan) string {
 	const kind = dpuv1.ConditionBlueFieldContainerImageAvailable
 	key, release := in.Settings.Images, string(in.Bridge.Spec.OCPReleaseImage)
-	own := OwnImage(in.Bridge)
-	switch {
+	image, mapped := in.mapped()
+	switch own := OwnImage(in.Bridge); {
 	case own != "":
-		p.Find(finding.Warn(kind, "MachineOSImage").Say("machineOSImage is %s, which overrides the mapping in ConfigMap %s", own, key))
+		p.Find(finding.Warn(kind, "MachineOSImage").Say("machineOSImage is %s, which overrides ConfigMap %s", own, key))
 		return own
 	case in.Mapping == nil:
-		p.Find(finding.Wait(kind, "MappingNotFound").At("spec.ocpReleaseImage").Say("ConfigMap %s, which maps releases to BlueField container images, does not exist: create it, or set machineOSImage", key))
-		return ""
+		p.Find(finding.Wait(kind, "MappingNotFound").At("spec.ocpReleaseImage").Say("ConfigMap %s, which has BlueField container images of releases or the repository of all, does not exist: create it, or set machineOSImage", key))
+	case mapped:
+		p.Find(finding.Warn(kind, "Mapped").Say("%s", image))
+		return image
+	case in.repository() == "":
+		p.Find(finding.Wait(kind, "ImageNotMapped").At("spec.ocpReleaseImage").Say("ConfigMap %s has no BlueField container image for %s: add a key with the release's version or digest, or key %s, or set machineOSImage", key, release, RepositoryKey))
+	default:
+		image, f := in.lookedUp()
+		p.Find(f)
+		return image
 	}
-	image, found := ImageOf(in.Mapping.Data, release)
-	if !found {
-		p.Find(finding.Wait(kind, "ImageNotMapped").At("spec.ocpReleaseImage").Say("ConfigMap %s has no BlueField container image for %s: add a key with the release's version or digest, or set machineOSImage", key, release))
-		return ""
-	}
-	p.Find(finding.Warn(kind, "Mapped").Say("%s", image))
-	return image
+	return ""
 }
 
 // tagged says that a release is for another architecture, by its tag, as long as HyperShift has not read the release.

@@ -20,6 +20,14 @@ func OwnImage(b *dpuv1.DPUHCPBridge) string {
 	return string(cmp.Or(b.Spec.MachineOSImage, b.Spec.MachineOSURL))
 }
 
+// mapped is the image that the mapping has for the bridge's release.
+func (in Input) mapped() (image string, found bool) {
+	if in.Mapping == nil {
+		return "", false
+	}
+	return ImageOf(in.Mapping.Data, string(in.Bridge.Spec.OCPReleaseImage))
+}
+
 // ImageOf finds the BlueField container image of a release image in a mapping.
 func ImageOf(mapping map[string]string, release string) (image string, found bool) {
 	for _, key := range ImageKeys(release) {
@@ -33,19 +41,29 @@ func ImageOf(mapping map[string]string, release string) (image string, found boo
 // ImageKeys are the keys under which a mapping may have a release, in order of precedence: its digest, as sha256-… (a ConfigMap's keys may
 // have no colon), then its version.
 func ImageKeys(release string) []string {
-	named, digest, _ := strings.Cut(release, "@")
+	_, tag, digest := cutImage(release)
 	var keys []string
 	if digest != "" {
 		keys = append(keys, strings.Replace(digest, ":", "-", 1))
 	}
-	if i := strings.LastIndex(named, ":"); i > strings.LastIndex(named, "/") {
-		keys = append(keys, version(named[i+1:]))
+	if tag != nil {
+		keys = append(keys, Version(*tag))
 	}
 	return keys
 }
 
-// version is a tag without the architectures at its end.
-func version(tag string) string {
+// cutImage is the repository of an image, its tag and its digest; nil and empty where it has none.
+func cutImage(image string) (repository string, tag *string, digest string) {
+	named, digest, _ := strings.Cut(image, "@")
+	if i := strings.LastIndex(named, ":"); i > strings.LastIndex(named, "/") {
+		after := named[i+1:]
+		return named[:i], &after, digest
+	}
+	return named, nil, digest
+}
+
+// Version is a tag without the architectures at its end.
+func Version(tag string) string {
 	for {
 		shorter := tag
 		for _, a := range slices.Concat(ourArchitectures, otherArchitectures) {

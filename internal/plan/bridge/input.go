@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -60,6 +61,11 @@ type Input struct {
 	StorageClasses []storagev1.StorageClass
 	// Mapping is the ConfigMap of Settings.Images.
 	Mapping *corev1.ConfigMap
+	// DigestMirrors and TagMirrors are the cluster's, by name.
+	DigestMirrors []configv1.ImageDigestMirrorSet
+	TagMirrors    []configv1.ImageTagMirrorSet
+	// Answer is what registries have said to Lookup.
+	Answer Answer
 
 	// PullSecret and SSHKey are the user's; Key has the encryption key of etcd.
 	PullSecret, SSHKey, Key Secret

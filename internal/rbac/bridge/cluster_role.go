@@ -24,6 +24,8 @@ package bridge
 // The management cluster's own networks, which those of a hosted cluster must not overlap.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
+// Where images are looked for besides the repository: OpenShift's mirrors.
+// +kubebuilder:rbac:groups=config.openshift.io,resources=imagedigestmirrorsets;imagetagmirrorsets,verbs=list;watch
 // Whether the namespace of its control plane is another's.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch

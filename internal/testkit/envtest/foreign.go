@@ -55,6 +55,8 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{hypershift, hypershiftCRDs + "nodepools.hypershift.openshift.io/AAA_ungated.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml"},
 		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml"},

@@ -1,0 +1,136 @@
+// Package registry finds BlueField container images of releases in the registries that an admin has named. A look-up takes as long as a
+// registry does, so nobody waits for it: whoever follows one is told when there is news.
+package registry
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/guest/pace"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// atOnce is how many bridges of one namespace ask at the same time: none waits for those of another.
+const atOnce = 2
+
+// Lookups has one look-up for each bridge that wants one.
+type Lookups struct {
+	// Transport connects to registries, by the manager's proxy environment; Backoff is the time until they are asked again. New sets both.
+	Transport http.RoundTripper
+	Backoff   func(tries int) time.Duration
+
+	changed func(bridge types.NamespacedName)
+
+	mu    sync.Mutex
+	of    map[types.NamespacedName]*lookup
+	ended bool
+	all   sync.WaitGroup
+}
+
+type lookup struct {
+	want   bridge.Lookup
+	answer bridge.Answer
+	stop   context.CancelFunc
+	turns  chan struct{} // of its namespace: has one entry for each that asks
+}
+
+// New looks nothing up yet. It calls changed when the answer for a bridge changes.
+func New(changed func(bridge types.NamespacedName)) *Lookups {
+	transport := http.DefaultTransport.(*http.Transport).Clone() // it goes by HTTPS_PROXY and NO_PROXY
+	return &Lookups{Transport: transport, Backoff: backoff, changed: changed, of: map[types.NamespacedName]*lookup{}}
+}
+
+// longest is how late at most an image that was pushed is found.
+const longest = 2 * time.Minute
+
+// backoff doubles with each try, with jitter.
+func backoff(tries int) time.Duration {
+	most := min(longest, time.Second<<min(tries, 10))
+	return most/2 + rand.N(most/2) //nolint:gosec // it only spreads
+}
+
+// Start waits for the context's end, and then ends all look-ups. It implements manager.Runnable.
+func (l *Lookups) Start(ctx context.Context) error {
+	<-ctx.Done()
+	l.mu.Lock()
+	l.ended = true
+	for _, one := range l.of {
+		one.stop()
+	}
+	l.mu.Unlock()
+	l.all.Wait()
+	return nil
+}
+
+// Follow looks up what a bridge wants until it is found, and returns at once what is known; with another wish it starts anew, with nil it ends.
+func (l *Lookups) Follow(by types.NamespacedName, want *bridge.Lookup) bridge.Answer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, follows := l.of[by]
+	if follows && want != nil && reflect.DeepEqual(one.want, *want) {
+		return one.answer
+	}
+	turns := l.turnsOf(by.Namespace)
+	if follows {
+		one.stop()
+		delete(l.of, by)
+	}
+	if want == nil || l.ended {
+		return bridge.Answer{}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	one = &lookup{want: *want, stop: stop, turns: turns}
+	l.of[by] = one
+	l.all.Go(func() {
+		defer stop()
+		l.run(ctx, by, one)
+	})
+	return bridge.Answer{}
+}
+
+// turnsOf a namespace; the caller has the lock.
+func (l *Lookups) turnsOf(namespace string) chan struct{} {
+	for by, one := range l.of {
+		if by.Namespace == namespace {
+			return one.turns
+		}
+	}
+	return make(chan struct{}, atOnce)
+}
+
+// run asks until the image is found; whatever is wrong now may be mended in the registry.
+func (l *Lookups) run(ctx context.Context, by types.NamespacedName, one *lookup) {
+	for tries := 0; ctx.Err() == nil; tries++ {
+		select {
+		case <-ctx.Done():
+			return
+		case one.turns <- struct{}{}:
+		}
+		answer := l.look(ctx, one.want)
+		<-one.turns
+		if l.learns(ctx, one, answer) {
+			l.changed(by)
+		}
+		if answer.Image != "" {
+			return
+		}
+		pace.Pause(ctx, l.Backoff(tries))
+	}
+}
+
+// learns keeps an answer, and says whether it is news. A look-up that has ended learns nothing: its answer may be why it failed.
+func (l *Lookups) learns(ctx context.Context, one *lookup, answer bridge.Answer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil || one.answer == answer {
+		return false
+	}
+	one.answer = answer
+	return true
+}

@@ -1,0 +1,92 @@
+package registry
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// mostOfBody is the size up to which an answer is read: a release's manifests and config take some thousand octets.
+const mostOfBody = 4 << 20
+
+// errPlain means that a registry, or a redirection, is not protected by TLS: a login would be sent for all to read.
+var errPlain = errors.New("it is not reached by HTTPS, and plain HTTP is not used")
+
+// guarded asks by HTTPS only, and reads no answer without end.
+type guarded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme != "https" {
+		return nil, errPlain
+	}
+	answer, err := g.next.RoundTrip(request)
+	if err == nil {
+		answer.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(answer.Body, mostOfBody), answer.Body}
+	}
+	return answer, err
+}
+
+// why is the reason of a failure, and says it in words that do not change between tries: errors of Go's net have ephemeral ports.
+func why(err error) (reason, text string) {
+	var (
+		said      *transport.Error
+		noRelease errNoRelease
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		lookup    *net.DNSError
+		number    syscall.Errno
+		timeout   net.Error
+	)
+	reason = bridge.RegistryUnreachable
+	switch {
+	case errors.As(err, &noRelease):
+		return bridge.InvalidReleaseImage, noRelease.Error()
+	case errors.Is(err, errLogin):
+		return bridge.RegistryUnauthorized, errLogin.Error()
+	case errors.As(err, &said):
+		return answered(said.StatusCode)
+	case errors.As(err, &authority):
+		text = "its certificate is signed by no CA that the operator trusts (SSL_CERT_FILE)"
+	case errors.As(err, &hostname):
+		text = "its certificate is for another name"
+	case errors.As(err, &invalid):
+		text = "its certificate is not valid"
+	case errors.As(err, &lookup):
+		text = "its name is not known"
+	case errors.As(err, &number):
+		text = number.Error()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		text = fmt.Sprintf("no answer within %s", patience)
+	case errors.Is(err, errPlain):
+		text = errPlain.Error()
+	default:
+		text = "it does not answer as a registry does"
+	}
+	return reason, text
+}
+
+// answered is the reason for a status that a registry, or who gives its tokens, answers.
+func answered(status int) (reason, text string) {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return bridge.RegistryUnauthorized, fmt.Sprintf("not allowed (%d)", status)
+	case http.StatusNotFound:
+		return bridge.ImageNotFound, "does not exist"
+	}
+	return bridge.RegistryUnreachable, fmt.Sprintf("the registry answers %d %s", status, http.StatusText(status))
+}
