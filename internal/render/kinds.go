@@ -15,13 +15,14 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/moving"
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
 // The kinds that planning reads, each in the one version that it knows.
 var (
 	// unmistakable kinds have no namesake, whatever apiVersion is written.
-	unmistakable = append(ours(),
+	unmistakable = append(append(ours(), moving.Kinds...),
 		hyperv1.GroupVersion.WithKind("HostedCluster"),
 		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),

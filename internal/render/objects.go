@@ -27,6 +27,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/moving"
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
@@ -96,7 +97,7 @@ func decode(doc []byte) (Objects, error) {
 	if kind == clusterNetworkKind || kind == userNetworkKind || kind == operatorNetworkKind {
 		return sourceOf(doc, kind)
 	}
-	if kind == openShiftDNS { // passed on as it is, including fields that we do not know
+	if kind == openShiftDNS || slices.Contains(moving.Kinds, kind) { // passed on as it is, including fields that we do not know
 		u := &unstructured.Unstructured{}
 		return Objects{u}, yaml.Unmarshal(doc, &u.Object)
 	}

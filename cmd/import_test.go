@@ -1,0 +1,58 @@
+package cmd
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// imported runs the command and returns both outputs.
+func imported(stdin string, args ...string) (out, findings string, err error) {
+	root := Root()
+	var stdout, stderr bytes.Buffer
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.SetArgs(append([]string{"import"}, args...))
+	err = root.Execute()
+	return stdout.String(), stderr.String(), err
+}
+
+const manifests = "../internal/moving/testdata/"
+
+func TestImportPrintsBridgesAndSaysWhatTheyLack(t *testing.T) {
+	g := NewWithT(t)
+	out, findings, err := imported("", "-f", manifests+"sample/in.yaml", "-f", manifests+"ha/in.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(decoded(strings.TrimPrefix(out, "---\n"))).To(Succeed())
+	g.Expect(strings.Count(out, "kind: DPUHCPBridge\n")).To(Equal(2))
+	g.Expect(findings).To(HavePrefix("DPFHCPProvisioner dpf-hcp-provisioner-system/dpfhcpprovisioner-sample: NoCounterpart: spec."))
+}
+
+func TestImportFailsIfABridgeWouldBeRefused(t *testing.T) {
+	g := NewWithT(t)
+	out, findings, err := imported("", "-f", manifests+"unfit/in.yaml")
+	g.Expect(err).To(MatchError(ContainSubstring("DPFHCPProvisioner default/dpu2 needs a change before its bridge can be applied")))
+	g.Expect(ExitCode(err)).To(Equal(1))
+	g.Expect(findings).To(ContainSubstring("ImageInvalid: spec.machineOSURL"))
+	g.Expect(strings.Count(out, "kind: DPUHCPBridge\n")).To(Equal(2))
+}
+
+func TestImportIsUnusableWithoutManifests(t *testing.T) {
+	for says, args := range map[string][]string{
+		"give each file with -f": {"a.yaml"},
+		"the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig": {"-f", "-"},
+		"no such file": {"-f", "missing.yaml"},
+		`DPFHCPProvisioner of apiVersion "provisioning.dpu.hcp.io/v1" is not read; write apiVersion: provisioning.dpu.hcp.io/v1alpha1`: {"-f", "-"},
+	} {
+		stdin := ""
+		if strings.Contains(says, "is not read") {
+			stdin = "apiVersion: provisioning.dpu.hcp.io/v1\nkind: DPFHCPProvisioner\nmetadata: {name: a}\n"
+		}
+		_, _, err := imported(stdin, args...)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+		NewWithT(t).Expect(ExitCode(err)).To(Equal(unusable))
+	}
+}
