@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -142,14 +143,15 @@ func newBridgeStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show the state of a DPUHCPBridge",
-		Long: "Prints the conditions of a DPUHCPBridge. docs/DPU_BRIDGE.md says what to do about each.\n\n" +
+		Long: "Prints the conditions of a DPUHCPBridge, a row for each of its DPUs, and what will keep them from being installed.\n" +
+			"docs/DPU_BRIDGE.md says what to do about each. What you may not read is left out, and said.\n\n" +
 			"Exit code: 0 if DPUs can join, 1 if they cannot (yet), 2 if the bridge cannot be read.",
 		Args: oneName,
 	}
 	cluster := bindCluster(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		write, ok := map[string]func(io.Writer, bridgecli.Standing) error{"table": bridgecli.Table, "json": bridgecli.JSON}[output]
+		write, ok := map[string]func(io.Writer, bridgecli.Standing, time.Time) error{"table": bridgecli.Table, "json": bridgecli.JSON}[output]
 		if !ok {
 			return asUnusable(fmt.Errorf("--output %s: write table or json", output))
 		}
@@ -157,7 +159,7 @@ func newBridgeStatusCommand() *cobra.Command {
 		if err != nil {
 			return asUnusable(explained(err))
 		}
-		if err := write(cmd.OutOrStdout(), standing); err != nil || standing.Ready {
+		if err := write(cmd.OutOrStdout(), standing, time.Now()); err != nil || standing.Ready {
 			return err
 		}
 		return fmt.Errorf("bridge %s/%s is not ready", standing.Namespace, standing.Name)
@@ -178,7 +180,8 @@ func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, 
 	if err := api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, b); err != nil {
 		return bridgecli.Standing{}, fmt.Errorf("reading DPUHCPBridge %s/%s: %w", namespace, name, err)
 	}
-	return bridgecli.Of(b), nil
+	seen, err := bridgecli.See(ctx, api, b)
+	return bridgecli.Of(b, seen), err
 }
 
 // explained adds what to do if the cluster does not know the kind, or if somebody else writes a field.

@@ -7,11 +7,15 @@ import (
 	"io"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/csrcli"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
 )
 
 // order is that in which conditions are printed: the bridge's own as they come about, then the hosted cluster's.
@@ -31,12 +35,32 @@ type Standing struct {
 	// Because says why not; empty if Ready.
 	Because    string             `json:"because,omitempty"`
 	Conditions []metav1.Condition `json:"conditions"`
+	// DPUs of the DPUCluster, and what will keep them from being installed.
+	DPUs     []dpu.Row `json:"dpus,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	// NotRead is what the caller may not read, or the cluster does not serve.
+	NotRead []string `json:"notRead,omitempty"`
 }
 
-// Of reads a bridge's status.
-func Of(b *dpuv1.DPUHCPBridge) Standing {
-	s := Standing{Namespace: b.Namespace, Name: b.Name, Because: because(b), Conditions: append([]metav1.Condition{}, b.Status.Conditions...)}
+// Finding is about an object of DPF's.
+type Finding struct {
+	Code   string `json:"code"`
+	Object string `json:"object"`
+	Field  string `json:"field"`
+	Reason string `json:"reason"`
+}
+
+// Of reads a bridge's status, and what was seen of its DPUs.
+func Of(b *dpuv1.DPUHCPBridge, seen Seen) Standing {
+	s := Standing{Namespace: b.Namespace, Name: b.Name, Because: because(b), Conditions: append([]metav1.Condition{}, b.Status.Conditions...), NotRead: seen.NotRead}
 	s.Ready = s.Because == ""
+	approvals := dpu.Approvals{Stopped: csrcli.Stopped(b), Of: seen.Approved, Explain: fmt.Sprintf("oooi csr explain CSR -n %s --bridge %s", b.Namespace, b.Name)}
+	for i := range seen.DPUs {
+		s.DPUs = append(s.DPUs, seen.Facts.RowOf(&seen.DPUs[i], approvals))
+	}
+	for _, f := range seen.Facts.Findings(seen.DPUs) {
+		s.Findings = append(s.Findings, Finding{Code: f.Reason, Object: f.Of.String(), Field: f.Field, Reason: f.Message})
+	}
 	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int {
 		return cmp.Or(cmp.Compare(rank(a.Type), rank(b.Type)), cmp.Compare(a.Type, b.Type))
 	})
@@ -68,8 +92,8 @@ func because(b *dpuv1.DPUHCPBridge) string {
 	return ""
 }
 
-// Table writes a standing for people.
-func Table(to io.Writer, s Standing) error {
+// Table writes a standing for people, as of a time.
+func Table(to io.Writer, s Standing, now time.Time) error {
 	stands := "ready"
 	if !s.Ready {
 		stands = "not ready: " + s.Because
@@ -80,11 +104,38 @@ func Table(to io.Writer, s Standing) error {
 	for _, c := range s.Conditions {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
 	}
-	return table.Flush()
+	if len(s.DPUs) > 0 {
+		fmt.Fprintln(table, "\nDPU\tPHASE\tFOR\tOS INSTALLED\tCSR APPROVED\tNODE READY\tWAITS FOR")
+	}
+	for _, d := range s.DPUs {
+		fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, d.Phase, duration.HumanDuration(now.Sub(d.Since.Time)),
+			ago(d.OSInstalled, now), ago(d.Approved, now), ago(d.NodeReady, now), cmp.Or(d.WaitsFor, "-"))
+	}
+	if len(s.Findings) > 0 {
+		fmt.Fprintln(table, "\nFINDING\tOBJECT\tFIELD\tREASON")
+	}
+	for _, f := range s.Findings {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Code, f.Object, f.Field, f.Reason)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, what := range s.NotRead {
+		fmt.Fprintf(to, "\nnot read: %s\n", what)
+	}
+	return nil
+}
+
+// ago is how long ago something happened.
+func ago(at *metav1.Time, now time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return duration.HumanDuration(now.Sub(at.Time)) + " ago"
 }
 
 // JSON writes a standing for programs.
-func JSON(to io.Writer, s Standing) error {
+func JSON(to io.Writer, s Standing, _ time.Time) error {
 	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -154,11 +153,11 @@ func (r bridgeReconciler) told(key types.NamespacedName, n approve.Notice) {
 		return // the approved CSR carries the same message in the hosted cluster, and warnings are counted
 	}
 	about := &corev1.ObjectReference{APIVersion: certv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: n.Name}
-	kind, note := corev1.EventTypeNormal, fmt.Sprintf("certificate request %s of %s is approved: %s", n.Name, n.Host, n.Message)
+	kind := corev1.EventTypeNormal
 	if n.Warning {
-		kind, note = corev1.EventTypeWarning, n.Message
+		kind = corev1.EventTypeWarning
 	}
-	r.status.Events.Eventf(b, about, kind, n.Reason, "Approve", "%s", note)
+	r.status.Events.Eventf(b, about, kind, n.Reason, "Approve", "%s", n.Note())
 }
 
 // hostedCluster applies the plan's objects, and then removes copies of Secrets that the plan no longer names.

@@ -73,7 +73,7 @@ func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, na
 }
 
 func reportOf(name string, b *dpuv1.DPUHCPBridge, d csr.Decision) Report {
-	of, stop := client.ObjectKeyFromObject(b), stopped(b)
+	of, stop := client.ObjectKeyFromObject(b), Stopped(b)
 	r := Report{Name: name, Bridge: of.String(), Kind: d.Kind, Host: d.Host, Approve: d.Approve && stop == "", Stopped: stop, Rules: d.Rules}
 	if again := d.Again.UTC(); !d.Again.IsZero() {
 		r.Again = &again
@@ -81,8 +81,8 @@ func reportOf(name string, b *dpuv1.DPUHCPBridge, d csr.Decision) Report {
 	return r
 }
 
-// stopped says why the operator approves nothing for a bridge; only its status has what it saw in the hosted cluster.
-func stopped(b *dpuv1.DPUHCPBridge) string {
+// Stopped says why the operator approves nothing for a bridge; empty if it does. Only its status has what it saw in the hosted cluster.
+func Stopped(b *dpuv1.DPUHCPBridge) string {
 	const kind = dpuv1.ConditionCSRAutoApprovalActive
 	c := meta.FindStatusCondition(b.Status.Conditions, kind)
 	switch {

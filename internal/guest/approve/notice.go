@@ -1,6 +1,8 @@
 package approve
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cldmnky/oooi/internal/csr"
@@ -23,6 +25,26 @@ type Notice struct {
 	Host            string
 	Warning         bool
 	Reason, Message string // of an approval: as on the CSR
+}
+
+// Note is what an Event says about it.
+func (n Notice) Note() string {
+	if n.Warning {
+		return n.Message
+	}
+	return fmt.Sprintf("certificate request %s of %s%s%s", n.Name, n.Host, approved, n.Message)
+}
+
+const approved = " is approved: "
+
+// ApprovedHost is the host whose approval an Event's note is about, given the CSR's name; empty if it is about something else.
+func ApprovedHost(note, request string) string {
+	rest, ours := strings.CutPrefix(note, "certificate request "+request+" of ")
+	host, _, is := strings.Cut(rest, approved)
+	if !ours || !is {
+		return ""
+	}
+	return host
 }
 
 // standing is what a warning is about; warnAgain is how soon it is repeated, because frequent CSRs are no news.

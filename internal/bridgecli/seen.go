@@ -1,0 +1,113 @@
+package bridgecli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
+)
+
+// Seen is what was read of a bridge's DPUs.
+type Seen struct {
+	// DPUs of its DPUCluster, by name.
+	DPUs  []dpf.DPU
+	Facts dpu.Facts
+	// Approved is when an Event last said that a CSR of a host was approved.
+	Approved map[string]time.Time
+	// NotRead is what the caller may not read, or the cluster does not serve.
+	NotRead []string
+}
+
+// See reads what a bridge's DPUs depend on, with the caller's own permissions.
+func See(ctx context.Context, api client.Reader, b *dpuv1.DPUHCPBridge) (Seen, error) {
+	r := reading{ctx: ctx, api: api}
+	r.seen.DPUs = r.dpus(b)
+	r.seen.Facts.Flavors = r.all(dpu.FlavorKind)
+	if configs := r.all(dpu.ConfigKind); len(configs) > 0 { // DPF has one
+		templates := &corev1.ConfigMapList{}
+		if r.list("bf.cfg templates", templates, client.InNamespace(configs[0].GetNamespace()), client.MatchingLabels{dpu.TemplateLabel: "true"}) {
+			r.seen.Facts.Config, r.seen.Facts.Templates = &configs[0], templates.Items
+		}
+	}
+	r.seen.Approved = r.approved(b)
+	return r.seen, r.err
+}
+
+type reading struct {
+	ctx  context.Context
+	api  client.Reader
+	seen Seen
+	err  error
+}
+
+// list says whether it could read; what may not be read is noted.
+func (r *reading) list(what string, into client.ObjectList, options ...client.ListOption) bool {
+	if r.err != nil {
+		return false
+	}
+	err := r.api.List(r.ctx, into, options...)
+	switch {
+	case err == nil:
+		return true
+	case apierrors.IsForbidden(err):
+		r.seen.NotRead = append(r.seen.NotRead, what+": you may not list them")
+	case meta.IsNoMatchError(err):
+		r.seen.NotRead = append(r.seen.NotRead, what+": the cluster does not serve them")
+	default:
+		r.err = fmt.Errorf("reading %s: %w", what, err)
+	}
+	return false
+}
+
+func (r *reading) dpus(b *dpuv1.DPUHCPBridge) []dpf.DPU {
+	cards, cluster := &dpf.DPUList{}, bridge.ClusterKey(b)
+	if !r.list("DPUs", cards) {
+		return nil
+	}
+	all := slices.DeleteFunc(cards.Items, func(d dpf.DPU) bool { return !d.Joins(cluster) })
+	slices.SortFunc(all, func(a, b dpf.DPU) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+func (r *reading) all(kind schema.GroupVersionKind) []unstructured.Unstructured {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	r.list(kind.Kind+"s", list)
+	return list.Items
+}
+
+// approved reads the Events of the bridge.
+func (r *reading) approved(b *dpuv1.DPUHCPBridge) map[string]time.Time {
+	told, last := &eventsv1.EventList{}, map[string]time.Time{}
+	r.list("Events", told, client.InNamespace(b.Namespace), client.MatchingFields{"regarding.uid": string(b.UID)})
+	for _, e := range told.Items {
+		at := e.EventTime.Time
+		if e.Series != nil {
+			at = e.Series.LastObservedTime.Time
+		}
+		if e.Related == nil || e.Type != corev1.EventTypeNormal {
+			continue
+		}
+		if host := approve.ApprovedHost(e.Note, e.Related.Name); host != "" && at.After(last[host]) {
+			last[host] = at
+		}
+	}
+	return last
+}

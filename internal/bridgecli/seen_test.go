@@ -1,0 +1,111 @@
+package bridgecli_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/bridgecli"
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// open is the CRD of a kind of DPF, which takes any field.
+func open(kind schema.GroupVersionKind, plural string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: kind.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+			}}},
+		},
+	}
+}
+
+func made(kind schema.GroupVersionKind, name string, spec map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	u.SetGroupVersionKind(kind)
+	u.SetNamespace("default")
+	u.SetName(name)
+	return u
+}
+
+func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	cluster, err := envtest.Start(false)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	as := func(config *rest.Config) client.Client {
+		api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+		g.Expect(err).NotTo(HaveOccurred())
+		return api
+	}
+	api := as(cluster.Admin)
+	for _, name := range []string{"node2-bf3", "node1-bf3", "of-another"} {
+		of := map[string]string{"of-another": "c2"}[name]
+		if of == "" {
+			of = "c1"
+		}
+		g.Expect(api.Create(ctx, made(dpuKind, name, map[string]any{"dpuNodeName": "n", "dpuDeviceName": "d", "serialNumber": "s", "bfb": "rhcos", "dpuFlavor": "ovn", "cluster": map[string]any{"name": of, "namespace": "default"}}))).To(Succeed())
+	}
+	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "dpu1", UID: "u1"}, Spec: dpuv1.DPUHCPBridgeSpec{DPUClusterRef: dpuv1.DPUClusterReference{Name: "c1"}}}
+	see := func(api client.Reader) bridgecli.Seen {
+		seen, err := bridgecli.See(ctx, api, b)
+		g.Expect(err).NotTo(HaveOccurred())
+		return seen
+	}
+
+	seen := see(api)
+	g.Expect(seen.DPUs).To(HaveExactElements(HaveField("Name", "node1-bf3"), HaveField("Name", "node2-bf3")))
+	g.Expect(seen.DPUs[0].Spec).To(And(HaveField("BFB", "rhcos"), HaveField("DPUFlavor", "ovn")))
+	g.Expect(seen.Facts.Config).To(BeNil())
+
+	g.Expect(cluster.Install(open(dpu.FlavorKind, "dpuflavors"), open(dpu.ConfigKind, "dpfoperatorconfigs"))).To(Succeed())
+	api = as(cluster.Admin) // it knows the new kinds
+	g.Expect(api.Create(ctx, made(dpu.ConfigKind, "dpf", nil))).To(Succeed())
+	g.Expect(api.Create(ctx, made(dpu.FlavorKind, "ovn", nil))).To(Succeed())
+	for name, label := range map[string]string{"template": "true", "none": "false"} {
+		g.Expect(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{dpu.TemplateLabel: label}}})).To(Succeed())
+	}
+	now := time.Now().Truncate(time.Second)
+	for name, n := range map[string]approve.Notice{
+		"approval": {Name: "csr-1", Host: "node1-bf3", Message: "all rules hold"},
+		"warning":  {Name: "csr-2", Host: "node2-bf3", Warning: true, Message: "certificate request csr-2 is not approved: Node node2-bf3 exists"},
+	} {
+		kind := map[bool]string{true: corev1.EventTypeWarning, false: corev1.EventTypeNormal}[n.Warning]
+		g.Expect(api.Create(ctx, &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, EventTime: metav1.NewMicroTime(now), Type: kind, Reason: "Told", Action: "Approve", Note: n.Note(),
+			ReportingController: "test", ReportingInstance: "test", Regarding: corev1.ObjectReference{Namespace: "default", Name: "dpu1", UID: b.UID},
+			Related: &corev1.ObjectReference{Kind: "CertificateSigningRequest", Name: n.Name},
+		})).To(Succeed())
+	}
+	seen = see(api)
+	g.Expect(seen.NotRead).To(BeEmpty())
+	g.Expect(seen.Facts.Config.GetName()).To(Equal("dpf"))
+	g.Expect(seen.Facts.Flavors).To(HaveExactElements(HaveField("GetName()", "ovn")))
+	g.Expect(seen.Facts.Templates).To(HaveExactElements(HaveField("Name", "template")))
+	g.Expect(seen.Approved).To(HaveLen(1))
+	g.Expect(seen.Approved["node1-bf3"]).To(BeTemporally("==", now))
+
+	nobody := rest.CopyConfig(cluster.Admin)
+	nobody.Impersonate.UserName = "nobody"
+	g.Expect(see(as(nobody)).NotRead).To(HaveExactElements(
+		"DPUs: you may not list them", "DPUFlavors: you may not list them", "DPFOperatorConfigs: you may not list them", "Events: you may not list them"))
+}
+
+var dpuKind = dpu.FlavorKind.GroupVersion().WithKind("DPU")

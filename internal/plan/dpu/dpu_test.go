@@ -1,0 +1,193 @@
+package dpu_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
+)
+
+var at = metav1.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC)
+
+func card(conditions ...metav1.Condition) *dpf.DPU {
+	return &dpf.DPU{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "node1-0000-03-00", CreationTimestamp: at},
+		Spec:       dpf.DPUSpec{Cluster: dpf.Reference{Name: "c1", Namespace: "clusters"}, BFB: "rhcos", DPUFlavor: "ovn"},
+		Status:     dpf.DPUStatus{Phase: "Some Phase", Conditions: conditions},
+	}
+}
+
+// is became so some minutes after the DPU was made.
+func is(condition string, minutes int, messages ...string) metav1.Condition {
+	c := metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "AsTold", LastTransitionTime: metav1.NewTime(at.Add(time.Duration(minutes) * time.Minute))}
+	for _, c.Message = range messages {
+		c.Status = metav1.ConditionFalse
+	}
+	return c
+}
+
+func object(text string) unstructured.Unstructured {
+	u := unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		panic(err)
+	}
+	return u
+}
+
+const (
+	config  = "{apiVersion: operator.dpu.nvidia.com/v1alpha1, kind: DPFOperatorConfig, metadata: {name: dpf, namespace: dpf-operator-system}, spec: {provisioningController: {enableDynamicBFCFGTemplates: true}}}"
+	flavor  = "{apiVersion: provisioning.dpu.nvidia.com/v1alpha1, kind: DPUFlavor, metadata: {name: ovn, namespace: dpf, annotations: {provisioning.dpu.nvidia.com/skip-bfcfg-size-check: ''}}}"
+	checked = "{apiVersion: provisioning.dpu.nvidia.com/v1alpha1, kind: DPUFlavor, metadata: {name: ovn, namespace: dpf}}"
+)
+
+// template of the card.
+func template(name string) corev1.ConfigMap {
+	const of = "provisioning.dpu.nvidia.com/bfcfg-template"
+	return corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "dpf-operator-system", Name: name, Labels: map[string]string{of: "true"}, Annotations: map[string]string{
+			of + "-cluster-name": "c1", of + "-cluster-namespace": "clusters", of + "-bfb-name": "rhcos", of + "-bfb-namespace": "dpf",
+			of + "-dpuflavor-name": "ovn", of + "-dpuflavor-namespace": "dpf",
+		}},
+		Data: map[string]string{"BF_CFG_TEMPLATE": strings.Repeat("x", 200<<10)},
+	}
+}
+
+func facts(templates ...corev1.ConfigMap) dpu.Facts {
+	return dpu.Facts{Config: ptr.To(object(config)), Flavors: []unstructured.Unstructured{object(flavor)}, Templates: templates}
+}
+
+func TestATemplateIsFoundAsDPFFindsIt(t *testing.T) {
+	NewWithT(t).Expect(facts(template("a"), template("b")).TemplatesOf(card())).To(HaveLen(2))
+	one := template("a")
+	for key := range one.Annotations {
+		other := template("a")
+		other.Annotations = maps.Clone(one.Annotations)
+		other.Annotations[key] += "x"
+		NewWithT(t).Expect(facts(other).TemplatesOf(card())).To(BeEmpty(), key)
+	}
+	for name, change := range map[string]func(*corev1.ConfigMap){
+		"elsewhere":    func(c *corev1.ConfigMap) { c.Namespace = "clusters" },
+		"not labelled": func(c *corev1.ConfigMap) { c.Labels = nil },
+		"not so":       func(c *corev1.ConfigMap) { c.Labels["provisioning.dpu.nvidia.com/bfcfg-template"] = "yes" },
+	} {
+		other := template("a")
+		change(&other)
+		NewWithT(t).Expect(facts(other).TemplatesOf(card())).To(BeEmpty(), name)
+	}
+}
+
+func TestWhatKeepsADPUFromBeingInstalledIsFoundBefore(t *testing.T) {
+	small := template("a")
+	small.Data["BF_CFG_TEMPLATE"] = "x"
+	long := func(n int) *dpf.DPU {
+		d := card()
+		d.Name = strings.Repeat("d", n)
+		return d
+	}
+	with := func(change func(*dpu.Facts)) dpu.Facts {
+		f := facts(template("a"))
+		change(&f)
+		return f
+	}
+	withFlavor := func(text string) dpu.Facts {
+		return with(func(f *dpu.Facts) { f.Flavors = []unstructured.Unstructured{object(text)} })
+	}
+	withConfig := func(from, to string) dpu.Facts {
+		return with(func(f *dpu.Facts) { f.Config = ptr.To(object(strings.Replace(config, from, to, 1))) })
+	}
+	for name, c := range map[string]struct {
+		facts dpu.Facts
+		dpu   *dpf.DPU
+		want  []string
+	}{
+		"all is well":               {facts(template("a")), card(), nil},
+		"no template":               {facts(), card(), []string{"TemplateNotFound"}},
+		"two templates":             {facts(template("a"), template("b")), card(), []string{"TemplatesAmbiguous"}},
+		"a template of another":     {facts(), long(3), []string{"TemplateNotFound"}},
+		"installed without":         {facts(), card(is(dpf.ConditionOSInstalled, 1)), nil},
+		"a long name":               {facts(template("a")), long(64), []string{"DPUNameTooLong"}},
+		"the longest name":          {facts(template("a")), long(63), nil},
+		"a flavor with the check":   {withFlavor(checked), card(), []string{"FlavorChecksSize"}},
+		"and a small template":      {dpu.Facts{Config: ptr.To(object(config)), Flavors: []unstructured.Unstructured{object(checked)}, Templates: []corev1.ConfigMap{small}}, card(), nil},
+		"a flavor that is not read": {with(func(f *dpu.Facts) { f.Flavors = nil }), card(), nil},
+		"templates are off":         {withConfig("Templates: true", "Templates: false"), card(), []string{"TemplatesDisabled"}},
+		"templates are never on":    {withConfig("enableDynamicBFCFGTemplates: true", ""), card(), []string{"TemplatesDisabled"}},
+		"one template for all":      {withConfig("{enable", "{bfCFGTemplateConfigMap: mine, enable"), card(), []string{"TemplatesDisabled"}},
+		"nothing is known":          {dpu.Facts{}, card(), nil},
+		"nothing but a name":        {dpu.Facts{}, long(64), []string{"DPUNameTooLong"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var reasons []string
+			for _, f := range c.facts.Findings([]dpf.DPU{*c.dpu, *c.dpu}) {
+				NewWithT(t).Expect(f).To(And(HaveField("Field", Not(BeEmpty())), HaveField("Of", Not(BeZero())), HaveField("Message", ContainSubstring(" "))))
+				reasons = append(reasons, f.Reason)
+			}
+			NewWithT(t).Expect(reasons).To(Equal(c.want))
+		})
+	}
+}
+
+func TestAFlavorOfADPUDeploymentIsJudgedBeforeThereIsADPU(t *testing.T) {
+	f := dpu.Facts{Flavors: []unstructured.Unstructured{object(checked)}, Deployments: []unstructured.Unstructured{
+		object("{apiVersion: svc.dpu.nvidia.com/v1alpha1, kind: DPUDeployment, metadata: {name: d, namespace: dpf}, spec: {dpus: {flavor: ovn, bfb: rhcos}}}"),
+	}}
+	NewWithT(t).Expect(f.Findings(nil)).To(ConsistOf(And(
+		HaveField("Reason", "FlavorChecksSize"), HaveField("Severity", finding.Refused), HaveField("Of.Name", "ovn"),
+		WithTransform(finding.Finding.YAML, ContainSubstring("annotations:\n    provisioning.dpu.nvidia.com/skip-bfcfg-size-check: \"\"\n")))))
+	f.Deployments[0].SetNamespace("elsewhere")
+	NewWithT(t).Expect(f.Findings(nil)).To(BeEmpty())
+}
+
+func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
+	stopped := dpu.Approvals{Stopped: "Connecting: not read yet"}
+	open := dpu.Approvals{Explain: "oooi csr explain CSR"}
+	approved := dpu.Approvals{Of: map[string]time.Time{"node1-0000-03-00": at.Add(8 * time.Minute)}}
+	before := dpu.Approvals{Explain: "oooi csr explain CSR", Of: map[string]time.Time{"node1-0000-03-00": at.Add(-time.Minute)}}
+	osInstalled, node := is(dpf.ConditionOSInstalled, 5), is("DPUClusterReady", 9)
+	leaving := card(osInstalled)
+	leaving.DeletionTimestamp = &at
+	broken := is("Error", 2)
+	broken.Message = "no BFB"
+	for name, c := range map[string]struct {
+		facts     dpu.Facts
+		dpu       *dpf.DPU
+		approvals dpu.Approvals
+		want      string
+	}{
+		"new":                 {facts(template("a")), card(), open, "DPF installs its OS"},
+		"being installed":     {facts(template("a")), card(is("BFBReady", 1), is(dpf.ConditionOSInstalled, 2, "3 of 9")), open, "DPF installs its OS (OSInstalled is False: 3 of 9)"},
+		"without a template":  {facts(), card(), open, "no ConfigMap in namespace dpf-operator-system is the bf.cfg template for DPUCluster clusters/c1, BFB dpf/rhcos and DPUFlavor dpf/ovn, so DPF does not install DPU node1-0000-03-00"},
+		"booting":             {facts(), card(osInstalled), open, "it boots and sends a CSR, or its CSR is not approved; which rule fails: oooi csr explain CSR"},
+		"approved in another": {facts(), card(osInstalled), before, "it boots and sends a CSR, or its CSR is not approved; which rule fails: oooi csr explain CSR"},
+		"nothing is approved": {facts(), card(osInstalled), stopped, "the operator approves no CSR: Connecting: not read yet"},
+		"approved":            {facts(), card(osInstalled, is("DPUClusterReady", 6, "Node not found")), approved, "its CSR is approved; its Node becomes Ready (DPUClusterReady is False: Node not found)"},
+		"a Node":              {facts(), card(osInstalled, node, is("NodeEffectRemoved", 9, "draining")), stopped, "its Node is Ready; DPF finishes (NodeEffectRemoved is False: draining)"},
+		"ready":               {facts(), card(osInstalled, node, is("Ready", 10)), stopped, ""},
+		"broken":              {facts(), card(broken), open, "somebody has to act: DPF reports AsTold: no BFB"},
+		"leaving":             {facts(), leaving, open, "DPF deletes it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(c.facts.RowOf(c.dpu, c.approvals).WaitsFor).To(Equal(c.want))
+		})
+	}
+}
+
+func TestARowHasTheTimeOfEachStep(t *testing.T) {
+	d := card(is(dpf.ConditionOSInstalled, 5), is("BFBReady", 1), is("DPUClusterReady", 6, "no Node"))
+	r := facts().RowOf(d, dpu.Approvals{Of: map[string]time.Time{d.Name: at.Add(6 * time.Minute)}})
+	after := func(minutes int) metav1.Time { return metav1.NewTime(at.Add(time.Duration(minutes) * time.Minute)) }
+	NewWithT(t).Expect(r).To(And(
+		HaveField("Phase", "Some Phase"), HaveField("Since", after(6)), HaveField("OSInstalled", ptr.To(after(5))), HaveField("Approved", ptr.To(after(6))),
+		HaveField("NodeReady", BeNil()), HaveField("Steps", []dpu.Step{{Condition: "BFBReady", At: after(1)}, {Condition: "OSInstalled", At: after(5)}})))
+}

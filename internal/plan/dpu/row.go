@@ -1,0 +1,122 @@
+package dpu
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/dpf"
+)
+
+// Conditions of a DPU that DPF sets (doca-platform: api/provisioning/v1alpha1/dpu_types.go).
+const (
+	conditionReady     = "Ready"
+	conditionError     = "Error"
+	conditionNodeReady = "DPUClusterReady"
+)
+
+// Row is the state of one DPU.
+type Row struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Phase is DPF's, and Since when it began: when DPF last changed a condition.
+	Phase string      `json:"phase"`
+	Since metav1.Time `json:"since"`
+	// OSInstalled, Approved and NodeReady are when that happened; nil: not (yet). Approved is the last approval of a CSR that an Event reports;
+	// Events last an hour.
+	OSInstalled *metav1.Time `json:"osInstalled,omitempty"`
+	Approved    *metav1.Time `json:"csrApproved,omitempty"`
+	NodeReady   *metav1.Time `json:"nodeReady,omitempty"`
+	// WaitsFor is a sentence; empty if the DPU is ready.
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Steps are DPF's conditions that are True, in the order in which they became so.
+	Steps []Step `json:"steps"`
+}
+
+// Step is when DPF had done something.
+type Step struct {
+	Condition string      `json:"condition"`
+	At        metav1.Time `json:"at"`
+}
+
+// Approvals are what is known about the approval of CSRs.
+type Approvals struct {
+	// Stopped is why the operator approves none; empty if it does.
+	Stopped string
+	// Of are the times of the last approval by host.
+	Of map[string]time.Time
+	// Explain is the command that says why a CSR is not approved.
+	Explain string
+}
+
+// RowOf is the row of one DPU.
+func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
+	r := Row{Namespace: d.Namespace, Name: d.Name, Phase: cmp.Or(d.Status.Phase, "Initializing"), Since: d.CreationTimestamp, Steps: []Step{}}
+	for _, c := range d.Status.Conditions {
+		if c.LastTransitionTime.After(r.Since.Time) {
+			r.Since = c.LastTransitionTime
+		}
+		if c.Status == metav1.ConditionTrue {
+			r.Steps = append(r.Steps, Step{c.Type, c.LastTransitionTime})
+		}
+	}
+	slices.SortStableFunc(r.Steps, func(a, b Step) int { return a.At.Compare(b.At.Time) })
+	r.OSInstalled, r.NodeReady = since(d, dpf.ConditionOSInstalled), since(d, conditionNodeReady)
+	if at, known := approvals.Of[d.Name]; known && at.After(d.CreationTimestamp.Time) {
+		r.Approved = &metav1.Time{Time: at}
+	}
+	r.WaitsFor = f.waits(d, r, approvals)
+	return r
+}
+
+// since is when a condition became True.
+func since(d *dpf.DPU, condition string) *metav1.Time {
+	c := meta.FindStatusCondition(d.Status.Conditions, condition)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return &c.LastTransitionTime
+}
+
+// waits says what a DPU waits for: the first that is missing, in the order in which a DPU needs it.
+func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
+	findings := f.Of(d)
+	failed := meta.FindStatusCondition(d.Status.Conditions, conditionError)
+	switch {
+	case d.DeletionTimestamp != nil:
+		return "DPF deletes it"
+	case failed != nil && failed.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("somebody has to act: DPF reports %s: %s", failed.Reason, failed.Message)
+	case since(d, conditionReady) != nil:
+		return ""
+	case len(findings) > 0:
+		return findings[0].Message
+	case r.OSInstalled == nil:
+		return "DPF installs its OS" + unmet(d)
+	case r.NodeReady != nil:
+		return "its Node is Ready; DPF finishes" + unmet(d)
+	case approvals.Stopped != "":
+		return "the operator approves no CSR: " + approvals.Stopped
+	case r.Approved == nil:
+		return "it boots and sends a CSR, or its CSR is not approved; which rule fails: " + approvals.Explain
+	}
+	return "its CSR is approved; its Node becomes Ready" + unmet(d)
+}
+
+// unmet is what DPF says about the condition that it is working on.
+func unmet(d *dpf.DPU) string {
+	var latest metav1.Condition
+	for _, c := range d.Status.Conditions {
+		if c.Status == metav1.ConditionFalse && c.Type != conditionReady && c.Type != conditionError && !c.LastTransitionTime.Before(&latest.LastTransitionTime) {
+			latest = c
+		}
+	}
+	if latest.Type == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s is False: %s)", latest.Type, cmp.Or(latest.Message, latest.Reason))
+}
