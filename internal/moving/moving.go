@@ -21,6 +21,8 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/refgrant"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -69,6 +71,14 @@ func All(objects []runtime.Object) (all []Move) {
 
 func (m *Move) find(f finding.Finding) {
 	m.Findings = append(m.Findings, finding.About(m.From, []finding.Finding{f})...)
+}
+
+// warn adds findings of a bridge that can be applied, and waits.
+func (m *Move) warn(all []finding.Finding) {
+	for _, f := range all {
+		f.Severity = finding.Warning
+		m.find(f)
+	}
 }
 
 // bridge is the one that a DPFHCPProvisioner becomes.
@@ -151,6 +161,14 @@ func (m *Move) judge(spec *bridgeac.DPUHCPBridgeSpecApplyConfiguration) {
 	if !name.MatchString(m.From.Name) {
 		m.find(finding.Refuse(Imported, "NameInvalid").At("metadata.name").
 			Say("may have at most 40 characters a-z, 0-9 and -, a letter first, in a bridge: write another into the printed one; its hosted cluster gets that name"))
+	}
+	if spec.OCPReleaseImage != nil {
+		m.warn(bridge.Tagged(string(*spec.OCPReleaseImage)))
+	}
+	if ref := spec.DPUClusterRef; ref != nil && ref.Name != nil && ref.Namespace != nil {
+		m.warn(refgrant.Check(refgrant.Reference{
+			Field: "dpuClusterRef", Path: "spec.dpuClusterRef", From: m.From.Namespace, Kind: "dpucluster", Namespace: string(*ref.Namespace), Name: string(*ref.Name),
+		}))
 	}
 	for _, image := range []struct {
 		field string

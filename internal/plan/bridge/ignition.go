@@ -39,11 +39,17 @@ func (in Input) image(p *Plan) string {
 
 // tagged says that a release is for another architecture, by its tag, as long as HyperShift has not read the release.
 func (in Input) tagged() []finding.Finding {
-	release := string(in.Bridge.Spec.OCPReleaseImage)
+	release, pool := string(in.Bridge.Spec.OCPReleaseImage), in.pool()
+	if pool != nil && pool.Spec.Release.Image == release && condition(pool.Status.Conditions, hyperv1.NodePoolValidArchPlatform) != nil {
+		return nil
+	}
+	return Tagged(release)
+}
+
+// Tagged says that a release is for another architecture, by its tag alone.
+func Tagged(release string) []finding.Finding {
 	named, _, _ := strings.Cut(release, "@")
-	pool := in.pool()
-	looked := pool != nil && pool.Spec.Release.Image == release && condition(pool.Status.Conditions, hyperv1.NodePoolValidArchPlatform) != nil
-	if looked || !slices.ContainsFunc(otherArchitectures, func(end string) bool { return strings.HasSuffix(named, end) }) {
+	if !slices.ContainsFunc(otherArchitectures, func(end string) bool { return strings.HasSuffix(named, end) }) {
 		return nil
 	}
 	return one(finding.Fail(dpuv1.ConditionReady, "ReleaseNotForARM64").At("spec.ocpReleaseImage").
