@@ -41,6 +41,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/DPU_BRIDGE.md", "oooi bridge create", "TestABridgeIsAppliedWithItsSecrets"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge status", "TestAStandingIsPrinted"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge upgrade", "TestAnUpgradeReadsItsSteps"},
+	{"docs/DPU_BRIDGE.md", "oooi preflight", "TestPreflightEndsWithWhatItFound"},
 	{"docs/DPU_BRIDGE.md", "kubectl get dpfhcpprovisioners", "TestImportPrintsBridgesAndSaysWhatTheyLack"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},

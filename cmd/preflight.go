@@ -20,11 +20,13 @@ func newPreflightCommand() *cobra.Command {
 	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "preflight -f FILE …",
-		Short: "Check whether a HostedCluster can work on a VLAN, before anything is created",
+		Short: "Check whether a HostedCluster can work on a VLAN, and DPUs can join one, before anything is created",
 		Long: "Checks files as the operator checks a cluster, with the same code and the same messages. Give it the Infra (not needed\n" +
 			"if the HostedCluster's annotation requests one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what\n" +
 			"else `oooi render` reads; or the directory that `oc adm must-gather` wrote.\n" +
-			"If nothing requests an Infra, each HostedCluster is checked as if it did.\n" +
+			"If nothing requests an Infra, each HostedCluster is checked as if it did. Of a DPUHCPBridge it also reads the DPUCluster,\n" +
+			"DPUs, DPUFlavors, DPUDeployments, the DPFOperatorConfig and the ConfigMaps with bf.cfg templates; docs/DPU_BRIDGE.md\n" +
+			"lists those findings.\n" +
 			"Changes are printed as YAML. docs/reference/findings.md lists the codes. Rules of the schema are not checked; use\n" +
 			"kubectl apply --dry-run=server.\n\n" +
 			"Exit code: 0 if everything would work (there may be warnings), 1 if something would not, 2 if files or\n" +
@@ -70,10 +72,12 @@ func preflights(cmd *cobra.Command, files []string, settings input.Settings) ([]
 	if err != nil {
 		return nil, err
 	}
+	bridges := preflight.Bridges(objects)
 	reports := preflight.All(objects, settings)
-	if len(reports) == 0 {
-		return nil, errors.New("the files contain no Infra and no HostedCluster, or only ones that are being deleted")
+	if len(reports)+len(bridges) == 0 {
+		return nil, errors.New("the files contain no Infra, no HostedCluster and no DPUHCPBridge, or only ones that are being deleted")
 	}
+	reports = append(reports, bridges...)
 	return reports, nil
 }
 
@@ -82,7 +86,7 @@ func tell(out io.Writer, write func(io.Writer, []preflight.Report) error, report
 	var failed error
 	for _, r := range reports {
 		if !r.Works {
-			failed = errors.Join(failed, fmt.Errorf("infra %s/%s would not work", r.Namespace, r.Name))
+			failed = errors.Join(failed, fmt.Errorf("%s %s/%s would not work", r.Kind(), r.Namespace, r.Name))
 		}
 	}
 	return errors.Join(write(out, reports), failed)

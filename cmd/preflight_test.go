@@ -9,7 +9,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const preflightExamples = "../examples/preflight/"
+const (
+	preflightExamples = "../examples/preflight/"
+	bridgeFiles       = "../internal/preflight/testdata/"
+)
 
 func TestPreflightEndsWithWhatItFound(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -28,10 +31,12 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},
 		"an annotation's mistake":  {stdin: asking, args: []string{"-f", "-"}, code: 1, out: "HostedCluster clusters/c1", err: "infra clusters/c1 would not work"},
 		"one beside the Infra":     {stdin: asking + asked, args: []string{"-f", "-"}, code: 1, out: "CIDRMissing", err: "infra clusters/c1 would not work"},
+		"a bridge":                 {args: []string{"-f", bridgeFiles + "bridges/in.yaml"}, code: 1, out: "FlavorChecksSize", err: "bridge dpf/dpu1 would not work"},
+		"a bridge alone":           {args: []string{"-f", bridgeFiles + "bridge-alone/in.yaml"}, code: 1, out: "the files contain no DPFOperatorConfig", err: "bridge clusters/dpu1 would not work"},
 		"no file":                  {code: 2, err: "give files with -f"},
 		"a file that is not there": {args: []string{"-f", "missing.yaml"}, code: 2, err: "missing.yaml"},
 		"a file that is no YAML":   {stdin: "a: [", args: []string{"-f", "-"}, code: 2, err: "document 1"},
-		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files contain no Infra and no HostedCluster"},
+		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files contain no Infra, no HostedCluster and no DPUHCPBridge"},
 		"nobody asks":              {args: []string{"-f", "../internal/preflight/testdata/nobody-asks/in.yaml"}, code: 1, out: "clusters/c1 would work with: kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto\n", err: "infra clusters/c2 would not work"},
 		"a directory":              {args: []string{"-f", preflightExamples + "NADUnsupported"}, code: 2, err: "is given twice"},
 		"a flag that is none":      {args: []string{"--strict"}, code: 2, err: "unknown flag"},

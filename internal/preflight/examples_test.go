@@ -42,7 +42,7 @@ func reports(t *testing.T, text []byte) []preflight.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return preflight.All(objects, settings)
+	return append(preflight.All(objects, settings), preflight.Bridges(objects)...)
 }
 
 // found are all findings of a text, and those with this code.

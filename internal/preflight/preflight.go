@@ -1,15 +1,11 @@
-// Package preflight says, before anything is created, whether an Infra's HostedCluster can work on its VLAN, in the words that its
-// conditions will have.
+// Package preflight says, before anything is created, whether an Infra's HostedCluster can work on its VLAN, and whether the DPUs of a bridge
+// can join, in the words that their conditions will have.
 package preflight
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,8 +22,9 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// Report is what was found of one Infra.
+// Report is what was found of one Infra or bridge.
 type Report struct {
+	ofBridge  bool
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Works     bool   `json:"works"`
@@ -112,6 +109,9 @@ func All(objects render.Objects, settings input.Settings) []Report {
 			all[0].NotJudged = append(all[0].NotJudged, fmt.Sprintf("HostedCluster %s, which requests no Infra; request one with: %s", hc, asks(hc.Namespace, hc.Name)))
 		}
 		return all
+	}
+	if len(objects.Bridges()) > 0 {
+		return nil // the files are about bridges, whose hosted clusters need no Infra
 	}
 	all, _ = judged(objects.Asking(), settings)
 	for i := range all {
@@ -213,7 +213,10 @@ func planning(in input.Input) []finding.Finding {
 }
 
 func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
-	r := Report{Namespace: infra.Namespace, Name: infra.Name, Works: true, Findings: []Finding{}}
+	return Report{Namespace: infra.Namespace, Name: infra.Name, Works: true, Findings: []Finding{}}.with(findings)
+}
+
+func (r Report) with(findings []finding.Finding) Report {
 	for _, f := range findings {
 		r.Works = r.Works && !f.Severity.MustMend()
 		r.Findings = append(r.Findings, Finding{
@@ -221,91 +224,4 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 		})
 	}
 	return r
-}
-
-// Table writes reports for people: what the Infras would provide, a line per finding, then what to change.
-func Table(to io.Writer, reports []Report) error {
-	for _, works := range []bool{true, false} {
-		for _, r := range reports {
-			if r.Works == works {
-				r.outlook(to)
-			}
-		}
-	}
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "INFRA\tSEVERITY\tCODE\tFIELD\tREASON")
-	for _, r := range reports {
-		infra := r.Namespace + "/" + r.Name
-		if len(r.Findings) == 0 {
-			fmt.Fprintf(table, "%s\tok\t-\t-\tnothing found\n", infra)
-		}
-		for _, f := range r.Findings {
-			field := strings.TrimSuffix(f.Object+" "+f.Field, " ")
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", infra, f.Severity.Told(), f.Code, field, f.Reason)
-		}
-		for _, what := range r.NotJudged {
-			fmt.Fprintf(table, "%s\tnot judged\t-\t-\t%s\n", infra, what)
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return changes(to, reports)
-}
-
-// outlook says whether it would work, then what it would provide.
-func (r Report) outlook(to io.Writer) {
-	says := "would work"
-	switch {
-	case r.Ask != "" && r.Works:
-		says = "would work with: " + r.Ask
-	case r.Ask != "":
-		says = "would not work with these files alone: " + r.Ask
-	case !r.Works:
-		says = "would not work"
-	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == finding.Waiting }):
-		says = "cannot be judged yet"
-	}
-	fmt.Fprintf(to, "%s/%s %s\n", r.Namespace, r.Name, says)
-	if s := r.Serves; s != nil {
-		rows := append([][2]string{{"network", s.CIDR + " on " + s.Network}}, s.rows()...)
-		for _, row := range append(rows, [2]string{"dialled", strings.Join(s.Dials, " ")}) {
-			if row[1] != "" {
-				fmt.Fprintf(to, "  %-8s %s\n", row[0], row[1])
-			}
-		}
-	}
-	fmt.Fprintln(to)
-}
-
-func changes(to io.Writer, reports []Report) error {
-	return errors.Join(
-		documents(to, reports, false, "What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE"),
-		documents(to, reports, true, "Changes that need a new object; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml (OBJECT must contain only that object)"))
-}
-
-func documents(to io.Writer, reports []Report, anew bool, heading string) error {
-	heading = "\n# " + heading + "\n"
-	for _, r := range reports {
-		for _, f := range r.Findings {
-			if f.YAML == "" || f.Anew != anew {
-				continue
-			}
-			if _, err := fmt.Fprintf(to, "%s---\n# %s of %s/%s\n%s", heading, f.Code, r.Namespace, r.Name, f.YAML); err != nil {
-				return err
-			}
-			heading = ""
-		}
-	}
-	return nil
-}
-
-// JSON writes reports for programs.
-func JSON(to io.Writer, reports []Report) error {
-	enc := json.NewEncoder(to)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Infras []Report `json:"infras"`
-	}{reports})
 }

@@ -13,22 +13,28 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/moving"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
 )
 
 // The kinds that planning reads, each in the one version that it knows.
 var (
 	// unmistakable kinds have no namesake, whatever apiVersion is written.
 	unmistakable = append(append(ours(), moving.Kinds...),
+		dpuv1.GroupVersion.WithKind("DPUHCPBridge"),
 		hyperv1.GroupVersion.WithKind("HostedCluster"),
 		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	)
 	// common kinds share their names with other groups' kinds: Knative has a Service, Calico a NetworkPolicy, Karpenter a NodePool.
-	common = kinds{
+	common = append(append(kinds{}, dpu.Kinds...),
+		dpf.GroupVersion.WithKind("DPUCluster"),
+		dpf.GroupVersion.WithKind("DPU"),
 		hyperv1.GroupVersion.WithKind("NodePool"),
 		corev1.SchemeGroupVersion.WithKind("Namespace"),
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
@@ -39,8 +45,10 @@ var (
 		clusterNetworkKind, userNetworkKind, operatorNetworkKind,
 		configv1.GroupVersion.WithKind("Network"),
 		openShiftDNS, // config.openshift.io has a DNS too
-	}
+	)
 	known = slices.Concat(unmistakable, common)
+	// passedOn are kinds of which every field is kept, also those that we do not know.
+	passedOn = slices.Concat(moving.Kinds, dpu.Kinds, kinds{openShiftDNS})
 	// decisive kinds are those without which a plan may be wrong; one without a name is an error.
 	decisive = append(kinds{hyperv1.GroupVersion.WithKind("NodePool")}, unmistakable...)
 )

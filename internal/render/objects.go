@@ -25,10 +25,12 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/moving"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
 )
 
 // Objects are what the files hold.
@@ -41,7 +43,7 @@ var (
 
 func decoders() (ours, others runtime.Decoder) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, configv1.Install, routev1.AddToScheme, nad.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, configv1.Install, routev1.AddToScheme, nad.AddToScheme, dpuv1.AddToScheme, dpf.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // two kinds of one name: an error in this list
 		}
@@ -97,12 +99,11 @@ func decode(doc []byte) (Objects, error) {
 	if kind == clusterNetworkKind || kind == userNetworkKind || kind == operatorNetworkKind {
 		return sourceOf(doc, kind)
 	}
-	if kind == openShiftDNS || slices.Contains(moving.Kinds, kind) { // passed on as it is, including fields that we do not know
-		u := &unstructured.Unstructured{}
-		return Objects{u}, yaml.Unmarshal(doc, &u.Object)
+	if slices.Contains(passedOn, kind) {
+		return passed(kind, doc)
 	}
 	decoder := lenient
-	if kind.GroupVersion() == v1alpha1.GroupVersion {
+	if kind.GroupVersion() == v1alpha1.GroupVersion || kind.GroupVersion() == dpuv1.GroupVersion {
 		decoder = strict
 	}
 	object, _, err := decoder.Decode(doc, nil, nil)
@@ -113,6 +114,17 @@ func decode(doc []byte) (Objects, error) {
 		return nil, fmt.Errorf("%s: it has no metadata.name; give it one", kind.Kind)
 	}
 	return Objects{placed(defaulted(object))}, nil
+}
+
+func passed(kind schema.GroupVersionKind, doc []byte) (Objects, error) {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(doc, &u.Object); err != nil {
+		return nil, err
+	}
+	if slices.Contains(dpu.Kinds, kind) {
+		return Objects{placed(u)}, nil
+	}
+	return Objects{u}, nil
 }
 
 // defaulted is an object as HyperShift's webhook leaves it (hypershift: nodepool_webhook.go); nothing else that it fills in matters to

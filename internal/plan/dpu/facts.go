@@ -18,6 +18,7 @@ var (
 	FlavorKind     = dpf.GroupVersion.WithKind("DPUFlavor")
 	ConfigKind     = schema.GroupVersionKind{Group: "operator.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPFOperatorConfig"}
 	DeploymentKind = schema.GroupVersionKind{Group: "svc.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPUDeployment"}
+	Kinds          = []schema.GroupVersionKind{FlavorKind, ConfigKind, DeploymentKind}
 )
 
 // How DPF finds the template of a DPU's bf.cfg (doca-platform: pkg/bfcfg/bfcfg.go, 0e760f28).
