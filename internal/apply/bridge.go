@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -31,6 +32,27 @@ func (w *Writer) Key(ctx context.Context, s *corev1.Secret) error {
 		return fmt.Errorf("making the encryption key in Secret %s: %w", client.ObjectKeyFromObject(s), err)
 	}
 	written("create", "Secret")
+	return nil
+}
+
+// Adopt labels an object as a bridge's, if it is as it was read.
+func (w *Writer) Adopt(ctx context.Context, o client.Object, labels map[string]string) error {
+	changed := o.DeepCopyObject().(client.Object)
+	all := maps.Clone(labels)
+	for key, value := range o.GetLabels() {
+		if _, ours := all[key]; !ours {
+			all[key] = value
+		}
+	}
+	changed.SetLabels(all)
+	gvk, err := apiutil.GVKForObject(o, w.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	if err := w.Client.Patch(ctx, changed, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerFieldOwner)); err != nil {
+		return fmt.Errorf("labelling %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err)
+	}
+	written("patch", gvk.Kind)
 	return nil
 }
 

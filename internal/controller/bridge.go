@@ -91,6 +91,10 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	if err := r.apply.AddFinalizer(ctx, b, names.BridgeFinalizer); err != nil {
 		return out, err
 	}
+	if len(p.Adopts) > 0 {
+		err := r.adopt(ctx, b, p.Adopts, &out)
+		return out, err
+	}
 	err := r.withdraw(ctx, p.Templates, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionIgnitionConfigured, err)...)
 	if !p.Frozen && err == nil { // a template that stays would install the old release
@@ -103,6 +107,19 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
 	return out, errors.Join(err, templateErr, injectErr)
+}
+
+// adopt makes a hosted cluster the bridge's.
+func (r bridgeReconciler) adopt(ctx context.Context, b *dpuv1.DPUHCPBridge, all []bridge.Adoption, out *status.Outcome) error {
+	for _, a := range all {
+		if err := r.apply.Adopt(ctx, a.Object, a.Labels); err != nil {
+			out.Findings = append(out.Findings, r.failed(dpuv1.ConditionReady, err)...)
+			return err
+		}
+		out.Wrote = true
+	}
+	r.status.Events.Eventf(b, nil, corev1.EventTypeNormal, "HostedClusterAdopted", "Adopt", "HostedCluster %s/%s is this bridge's now", b.Namespace, b.Name)
+	return nil
 }
 
 // failed is the finding for a write that failed and is tried again.

@@ -116,6 +116,8 @@ const (
 	AnnotationConfigVersion = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
 	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted even if DPUs are attached to it.
 	AnnotationForceDelete = BridgeGroup + "/force-delete"
+	// AnnotationAdoptBy on a HostedCluster that nothing owns any more names the bridge that takes it over, as NAMESPACE/NAME.
+	AnnotationAdoptBy = BridgeGroup + "/adopt-by"
 	// AnnotationClusterType on a bridge's HostedCluster is the type of the DPUCluster that it was created for.
 	AnnotationClusterType = BridgeGroup + "/dpu-cluster-type"
 	// AnnotationDPUCluster on the Secret that a DPUCluster refers to is the DPUCluster's name; the Secret's own name has the bridge's.

@@ -23,8 +23,8 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Of plans one bridge. The input is complete: what is nil in it does not exist. A Frozen plan has no objects; its findings say why.
-func Of(in Input) Plan {
+// planned is the plan of a bridge whose hosted cluster is its own, or yet to be made.
+func (in Input) planned() Plan {
 	p := Plan{End: in.endsWithCluster()}
 	p.Find(in.binding()...)
 	bound := !p.Blocked(dpuv1.ConditionDPUClusterBound)
@@ -95,7 +95,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		if in.reads(in.Key.Secret) || Reported(in.Bridge) && in.refersToKey() { // admission does not read the Secret
 			all = append(all, taken.Say("HostedCluster %s/%s uses the encryption key of this bridge, but has lost the bridge's labels: restore them with: %s", hc.Namespace, hc.Name, in.relabelling()))
 		} else {
-			all = append(all, taken.Say("HostedCluster %s/%s exists and does not belong to this bridge, which does not touch it: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
+			all = append(all, taken.Say("HostedCluster %s/%s exists and does not belong to this bridge, which does not touch it: give the bridge another name, or remove the HostedCluster%s", hc.Namespace, hc.Name, in.handingOver()))
 		}
 	}
 	if hc := in.cluster(); hc != nil && hc.DeletionTimestamp != nil {

@@ -11,6 +11,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
@@ -21,6 +22,8 @@ type Plan struct {
 	desired.Plan
 	// Frozen means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
 	Frozen bool
+	// Adopts is what becomes the bridge's; nothing else is written then.
+	Adopts []Adoption
 	// Key is the Secret to create for the encryption key of etcd; nil if it exists. It is created once.
 	Key *corev1.Secret
 	// Copies are the names of the copies of the user's Secrets; other copies of the bridge are no longer needed.
@@ -74,4 +77,11 @@ type Injection struct {
 	Refer bool
 	// Created: the DPUCluster lacks the condition of that name, which we have to set.
 	Created bool
+}
+
+// Adoption is what becomes a bridge's when it takes over a hosted cluster: each object with the labels that it gets, the HostedCluster last, so
+// that one that was interrupted is repeated.
+type Adoption struct {
+	Object kept.Object
+	Labels map[string]string
 }
