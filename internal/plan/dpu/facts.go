@@ -27,8 +27,7 @@ const (
 	// TemplateLabel is "true" on ConfigMaps with a template.
 	TemplateLabel = prefix + "bfcfg-template"
 	templateKey   = "BF_CFG_TEMPLATE"
-	// skipSizeCheck on a DPUFlavor, with any value, lets a bf.cfg have more than mostUnskipped bytes.
-	skipSizeCheck = prefix + "skip-bfcfg-size-check"
+	// mostUnskipped is how many bytes a bf.cfg may have without dpf.AnnotationSkipSizeCheck on the DPUFlavor.
 	mostUnskipped = 128 << 10
 )
 

@@ -116,9 +116,9 @@ func sizeChecked(flavor *unstructured.Unstructured) []finding.Finding {
 	if flavor == nil {
 		return nil
 	}
-	if _, skips := flavor.GetAnnotations()[skipSizeCheck]; skips {
+	if _, skips := flavor.GetAnnotations()[dpf.AnnotationSkipSizeCheck]; skips {
 		return nil
 	}
-	return []finding.Finding{refuse("FlavorChecksSize").In(objectOf(flavor)).At("metadata.annotations").Set(finding.Values{"metadata.annotations": map[string]any{skipSizeCheck: ""}}).
-		Say("DPF refuses a bf.cfg of more than %d bytes, which OpenShift's are, unless the DPUFlavor has annotation %s", mostUnskipped, skipSizeCheck)}
+	return []finding.Finding{refuse("FlavorChecksSize").In(objectOf(flavor)).At("metadata.annotations").Set(finding.Values{"metadata.annotations": map[string]any{dpf.AnnotationSkipSizeCheck: ""}}).
+		Say("DPF refuses a bf.cfg of more than %d bytes, which OpenShift's are, unless the DPUFlavor has annotation %s", mostUnskipped, dpf.AnnotationSkipSizeCheck)}
 }
