@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,6 +58,7 @@ func listed(version int, all ...*v1alpha1.DHCPLease) *v1alpha1.DHCPLeaseList {
 // A watch that ends by 410 has missed what happened since: a list tells it.
 func TestWhatAWatchMissedAListTells(t *testing.T) {
 	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(30 * time.Second)
 	api, asked, watches := scripted(listed(10, leased(1, 5), leased(2, 6)), listed(30, leased(1, 25), leased(3, 20)))
 	o := Options{Name: manyleases.Server, Log: slog.New(slog.DiscardHandler), Clock: clock.New(), Flags: daemon.Flags{Namespace: manyleases.Namespace}}
 	i := newInstance(o, api)
@@ -80,7 +82,7 @@ func TestWhatAWatchMissedAListTells(t *testing.T) {
 	gone := apierrors.NewResourceExpired("too old resource version").Status()
 	g.Expect(gone.Code).To(BeEquivalentTo(http.StatusGone))
 	first.Error(&gone)
-	g.Eventually(watches, "10s").Should(Receive(&second))
+	g.Eventually(watches).Should(Receive(&second))
 	g.Expect(known()).To(Equal([]string{"10.1.0.1 25", "10.1.0.2 0", "10.1.0.3 20", "10.1.0.4 0"}), "0: the store has none any more, and Expire writes it again")
 	second.Delete(leased(3, 31))
 	g.Eventually(known).Should(ContainElement("10.1.0.3 0"))

@@ -52,7 +52,7 @@ func TestTheLargestPoolIsReadInPagesAndKeptOnce(t *testing.T) {
 		g.Expect(i.server.Sync(t.Context())).To(Succeed())
 		go i.kube.Follow(t.Context(), api, i.server.list, i.server.learn, i.server.Table.Lost)
 		first := netip.MustParseAddr("10.1.0.0")
-		g.Eventually(func() uint64 { return i.server.Table.Version(first) }, time.Minute).Should(BeEquivalentTo(manyleases.Changed))
+		g.Eventually(func() uint64 { return i.server.Table.Version(first) }, 5*time.Minute).Should(BeEquivalentTo(manyleases.Changed))
 		live = manyleases.Memory()
 		copyAll(i.disk, 0)
 	})

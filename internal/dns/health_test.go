@@ -149,7 +149,7 @@ func TestAnAddressWhoseCheckGetsAnotherPortIsAsItWas(t *testing.T) {
 	g.Expect(started).To(HaveLen(3))
 	ended := make(chan error, 1)
 	go func() { ended <- started[0]() }()
-	g.Eventually(ended).Should(Receive(BeNil()), "the old port is no longer checked")
+	g.Eventually(ended, 30*time.Second).Should(Receive(BeNil()), "the old port is no longer checked")
 	h.check(t.Context(), vantage{}, []netip.AddrPort{after, other})
 	g.Expect(started).To(HaveLen(3), "the same checks go on")
 	g.Expect(h.down([]netip.AddrPort{after, other})).To(Equal(map[netip.Addr]bool{after.Addr(): true, other.Addr(): false}))
