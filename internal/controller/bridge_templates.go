@@ -59,7 +59,7 @@ func (r bridgeReconciler) template(ctx context.Context, in bridge.Input, p bridg
 	return err
 }
 
-// templating maps what templates are made from to the bridges that may make some from it.
+// templating maps what templates are made from, and what a DPUDeployment needs, to the bridges that read it.
 func (r bridgeReconciler) templating(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	_, forAll := o.(*dpf.DPFOperatorConfig)
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {

@@ -103,7 +103,8 @@ func (d *DPU) Joins(cluster types.NamespacedName) bool {
 // AddToScheme registers the kinds.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{}, &DPUFlavor{}, &DPUFlavorList{}, &BFB{}, &BFBList{})
-	scheme.AddKnownTypes(ServiceGroupVersion, &DPUDeployment{}, &DPUDeploymentList{})
+	scheme.AddKnownTypes(ServiceGroupVersion, &DPUDeployment{}, &DPUDeploymentList{},
+		&DPUServiceTemplate{}, &DPUServiceTemplateList{}, &DPUServiceConfiguration{}, &DPUServiceConfigurationList{})
 	scheme.AddKnownTypes(OperatorGroupVersion, &DPFOperatorConfig{}, &DPFOperatorConfigList{})
 	for _, version := range []schema.GroupVersion{GroupVersion, ServiceGroupVersion, OperatorGroupVersion} {
 		metav1.AddToGroupVersion(scheme, version)

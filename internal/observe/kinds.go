@@ -42,6 +42,8 @@ func NewKinds(vlan, bridges bool) *Kinds {
 		k.add(&dpf.DPUFlavor{}, &dpf.DPUFlavorList{})
 		k.add(&dpf.BFB{}, &dpf.BFBList{})
 		k.add(&dpf.DPUDeployment{}, &dpf.DPUDeploymentList{})
+		k.add(&dpf.DPUServiceTemplate{}, &dpf.DPUServiceTemplateList{})
+		k.add(&dpf.DPUServiceConfiguration{}, &dpf.DPUServiceConfigurationList{})
 		k.add(&dpf.DPFOperatorConfig{}, &dpf.DPFOperatorConfigList{})
 		k.add(&metallb.IPAddressPool{}, &metallb.IPAddressPoolList{})
 		k.add(&metallb.L2Advertisement{}, &metallb.L2AdvertisementList{})

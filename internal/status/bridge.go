@@ -58,7 +58,12 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+bridge.VirtualIP(b).String()+" for the hosted API"),
 		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image+served(p.Templates)),
 	}
-	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(before, p, out, bound)}
+	serving = []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(before, p, out, bound)}
+	if d := p.Services.Deployment; d.Name != "" {
+		serving = append(serving, judged(dpuv1.ConditionServiceTemplatesReady, out.Findings,
+			yes(dpuv1.ConditionServiceTemplatesReady, "Found", "everything that the services of DPUDeployment "+d.String()+" name exists")))
+	}
+	return making, serving
 }
 
 // served ends the sentence about ignition.

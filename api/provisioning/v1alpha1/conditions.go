@@ -43,6 +43,9 @@ const (
 	ConditionMetalLBConfigured = "MetalLBConfigured"
 	// ConditionIgnitionConfigured: the NodePool's ignition pins the OS image.
 	ConditionIgnitionConfigured = "IgnitionConfigured"
+	// ConditionServiceTemplatesReady: what the services of the DPUDeployment need exists. Present while the bridge refers to a
+	// DPUDeployment that exists.
+	ConditionServiceTemplatesReady = "ServiceTemplatesReady"
 	// ConditionKubeconfigInjected: the DPUCluster refers to the hosted cluster's current kubeconfig.
 	ConditionKubeconfigInjected = "KubeconfigInjected"
 	// ConditionCSRAutoApprovalActive: the operator watches CSRs of DPUs in the hosted cluster.

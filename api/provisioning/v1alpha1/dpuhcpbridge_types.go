@@ -187,6 +187,7 @@ type DPUHCPBridgeStatus struct {
 	// IgnitionServerValidReleaseInfo, ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup,
 	// DataPlaneConnectionAvailable. Conditions of the bridge: DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable,
 	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, PrivilegedPodsAllowed,
+	// ServiceTemplatesReady,
 	// HostedClusterCleanup, Ready.
 	// +optional
 	// +listType=map

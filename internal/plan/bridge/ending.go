@@ -3,7 +3,6 @@ package bridge
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -159,12 +158,3 @@ func (in Remains) attached() (all []string) {
 
 // Forced says whether the user wants the deletion to continue whatever DPF still needs.
 func (in Remains) Forced() bool { return in.Bridge.Annotations[names.AnnotationForceDelete] == "true" }
-
-// some names the first of a list, and how many more there are.
-func some(all []string) string {
-	const most = 5
-	if len(all) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-	}
-	return strings.Join(all, ", ")
-}

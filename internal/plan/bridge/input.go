@@ -75,6 +75,8 @@ type Input struct {
 	Injected Secret
 	// Kubeconfig is the hosted cluster's.
 	Kubeconfig Kubeconfig
+	// Services are what the services of the DPUDeployment are made from.
+	Services Services
 	// Templates are those from which DPF installs DPUs.
 	Templates Templates
 }

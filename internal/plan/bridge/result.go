@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -38,6 +40,8 @@ type Plan struct {
 	Approve *Approval
 	// Templates are those from which DPF installs DPUs; they change while Frozen, too.
 	Templates Templating
+	// Services are those that the DPUDeployment has DPUs run.
+	Services Servicing
 	// End: the DPUCluster is gone, and the user wants the bridge and all its objects to be deleted with it.
 	End bool
 }
@@ -84,4 +88,13 @@ type Injection struct {
 type Adoption struct {
 	Object kept.Object
 	Labels map[string]string
+}
+
+// some names the first of a list, and how many more there are.
+func some(all []string) string {
+	const most = 5
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, ", ")
 }

@@ -18,7 +18,7 @@ package bridge
 // What it refers to.
 // +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=dpuclusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=bfbs;dpuflavors;dpus,verbs=list;watch
-// +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpudeployments,verbs=list;watch
+// +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpudeployments;dpuserviceconfigurations;dpuservicetemplates,verbs=list;watch
 // +kubebuilder:rbac:groups=operator.dpu.nvidia.com,resources=dpfoperatorconfigs,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // The management cluster's own networks, which those of a hosted cluster must not overlap.

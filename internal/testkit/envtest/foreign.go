@@ -63,6 +63,8 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_bfbs.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuflavors.yaml"},
 		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpudeployments.yaml"},
+		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpuservicetemplates.yaml"},
+		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpuserviceconfigurations.yaml"},
 		{doca, "config/operator-crds/operator.dpu.nvidia.com_dpfoperatorconfigs.yaml"},
 		{metallb, "config/crd/bases/metallb.io_ipaddresspools.yaml"},
 		{metallb, "config/crd/bases/metallb.io_l2advertisements.yaml"},

@@ -16,6 +16,7 @@ type DPUHCPBridgeStatusApplyConfiguration struct {
 	// IgnitionServerValidReleaseInfo, ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup,
 	// DataPlaneConnectionAvailable. Conditions of the bridge: DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable,
 	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, PrivilegedPodsAllowed,
+	// ServiceTemplatesReady,
 	// HostedClusterCleanup, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// OS image that Ignition pins: machineOSImage, else the BlueField container image for ocpReleaseImage.
