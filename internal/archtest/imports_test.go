@@ -21,7 +21,7 @@ type denial struct {
 }
 
 var (
-	pure      = []string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/managedfields", "internal/kept", "internal/csr", "internal/unroutable", "internal/kubelet", "internal/valid", "internal/component", "internal/bfcfg", "internal/moving"}
+	pure      = []string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/managedfields", "internal/kept", "internal/csr", "internal/unroutable", "internal/kubelet", "internal/valid", "internal/component", "internal/bfcfg", "internal/dpfservices", "internal/moving"}
 	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status", "internal/webhook"}
 	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon"}
 )
@@ -44,7 +44,7 @@ var denials = []denial{
 	{[]string{"internal/guest/appsingress"}, []string{"internal/guest/approve"}, "an Infra's hosted cluster has nothing of a bridge's"},
 	{[]string{"internal/guest/approve"}, []string{"internal/guest/appsingress"}, "nor a bridge's anything of an Infra's"},
 	{[]string{"internal/observe"}, []string{"internal/apply", "internal/status", "internal/guest/visits", "internal/guest/appsingress", "internal/guest/approve"}, "to read has no effects"},
-	{[]string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/component", "internal/bfcfg"}, []string{"internal/plan"}, "these are the plan's parts; a part that knows the whole cannot be read alone"},
+	{[]string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/component", "internal/bfcfg", "internal/dpfservices"}, []string{"internal/plan"}, "these are the plan's parts; a part that knows the whole cannot be read alone"},
 	{append(slices.Clone(pure), dataPlane...), []string{"internal/registry", "github.com/google/go-containerregistry"}, "planning is told what a registry said, and a daemon knows none"},
 	{[]string{"internal/registry"}, []string{"internal/controller", "internal/observe", "internal/status", "internal/guest/visits", "os/exec"}, "it is told what to ask, and its answer is judged elsewhere"},
 	{[]string{"api"}, []string{"internal", "cmd", "sigs.k8s.io/controller-runtime"}, "others import our API types and must not get our operator with them"},

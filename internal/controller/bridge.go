@@ -95,7 +95,7 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 		err := r.adopt(ctx, b, p.Adopts, &out)
 		return out, err
 	}
-	err := r.withdraw(ctx, p.Templates, &out)
+	err := withdraw(ctx, r.apply, p.Templates.Withdraw, &out) // before the hosted cluster gets another release: no DPU may be installed from these
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionIgnitionConfigured, err)...)
 	if !p.Frozen && err == nil { // a template that stays would install the old release
 		err = r.hostedCluster(ctx, seen, p, &out)
@@ -104,9 +104,11 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	}
 	templateErr := r.template(ctx, seen.Input, p.Templates, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionIgnitionConfigured, templateErr)...)
+	serviceErr := r.serve(ctx, seen.Input, p.Services, &out)
+	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionServiceTemplatesReady, serviceErr)...)
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
-	return out, errors.Join(err, templateErr, injectErr)
+	return out, errors.Join(err, templateErr, serviceErr, injectErr)
 }
 
 // adopt makes a hosted cluster the bridge's.

@@ -1,15 +1,21 @@
 package controller_test
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 // ofServices is an object of DPF's service group, with a spec.
@@ -64,4 +70,80 @@ func TestABridgeSaysWhatItsDPUDeploymentWaitsFor(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionTrue, "Watching")
 	w.Expect(w.api.Delete(w.ctx, w.deployment("cards"))).To(Succeed())
 	sees(w.world, named(&dpuv1.DPUHCPBridge{}, w.ns, "b1"), of)
+}
+
+// hosts runs OVN-Kubernetes of a multi-arch release on the Nodes with DPUs, as OpenShift does; none of its pods is up.
+func (w dpuWorld) hosts(image string) *appsv1.DaemonSet {
+	w.t.Helper()
+	labels := map[string]string{"app": bridge.HostOVN.Name}
+	ds := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: bridge.HostOVN.Namespace, Name: bridge.HostOVN.Name, Annotations: map[string]string{bridge.AnnotationHostRelease: "4.22.7"}},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "ovnkube-controller", Image: image}}}},
+		},
+	}
+	release := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "00000000-0000-0000-0000-000000000000"}}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}}}
+	config.SetGroupVersionKind(dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig"))
+	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ds.Namespace}}))).To(Succeed())
+	w.creates(ds, release, named(config, w.ns, "dpf"))
+	w.t.Cleanup(func() { // for the next test with this API server
+		for _, o := range []client.Object{ds, release, config} {
+			w.Expect(w.api.Delete(context.Background(), o)).To(Succeed())
+		}
+	})
+	w.reports(ds, func() {
+		ds.Status = appsv1.DaemonSetStatus{ObservedGeneration: ds.Generation, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1}
+	})
+	w.reports(release, func() {
+		release.Status = configv1.ClusterVersionStatus{Desired: configv1.Release{Version: "4.22.7", Image: "example.com/release@sha256:1", Architecture: configv1.ClusterVersionArchitectureMulti}, VersionHash: "1"}
+	})
+	w.reports(config, func() { config.Object["status"] = map[string]any{"version": "v26.4.1"} })
+	return ds
+}
+
+// ovnTag is the tag of OVN in a DPUServiceTemplate.
+func ovnTag(g Gomega, t *unstructured.Unstructured) string {
+	tag, _, err := unstructured.NestedString(t.Object, "spec", "helmChart", "values", "dpuManifests", "image", "tag")
+	g.Expect(err).NotTo(HaveOccurred())
+	return tag
+}
+
+func TestABridgeKeepsDPUServiceTemplates(t *testing.T) {
+	w := newDPUWorld(t)
+	ds := w.hosts("example.com/ovn:1")
+	w.grants()
+	b := w.bridge()
+	b.Spec.DPUDeploymentRef, b.Spec.ManageDPUServiceTemplates = &dpuv1.DPUDeploymentReference{Name: "cards"}, true
+	w.creates(w.serviceTemplate("hbn"), w.serviceConfiguration("hbn"), w.serviceConfiguration("ovn"), w.deployment("cards", "hbn", "ovn"), w.dpuCluster("d1", "example.com/hosted"), b)
+	ovn := sees(w.world, w.serviceTemplate("ovn"), func(g Gomega, u *unstructured.Unstructured) { g.Expect(ovnTag(g, u)).To(Equal("1")) })
+	sees(w.world, w.serviceTemplate("doca-telemetry-service"), there)
+	w.hyperShift("b1", "first")
+	w.Expect(w.saysOf("b1", dpuv1.ConditionServiceTemplatesReady, metav1.ConditionTrue, "NameTaken")).To(And(ContainSubstring("hbn is not this bridge's"), ContainSubstring("is being rolled out")))
+
+	w.changes(ds, func() { ds.Spec.Template.Spec.Containers[0].Image = "example.com/ovn:2" })
+	w.reports(ds, func() {
+		ds.Status = appsv1.DaemonSetStatus{ObservedGeneration: ds.Generation, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1}
+	})
+	sees(w.world, ovn, func(g Gomega, u *unstructured.Unstructured) { g.Expect(ovnTag(g, u)).To(Equal("2")) })
+	w.changes(ovn, func() {
+		w.Expect(unstructured.SetNestedField(ovn.Object, "theirs", "spec", "helmChart", "values", "more")).To(Succeed())
+	})
+	sees(w.world, ovn, func(g Gomega, u *unstructured.Unstructured) {
+		_, more, err := unstructured.NestedString(u.Object, "spec", "helmChart", "values", "more")
+		g.Expect(more).To(BeFalse())
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	w.silent()
+
+	w.changes(b, func() { b.Spec.ManageDPUServiceTemplates = false })
+	w.gone(ovn)
+	w.changes(b, func() { b.Spec.ManageDPUServiceTemplates = true })
+	sees(w.world, ovn, there)
+	w.Expect(w.api.Delete(w.ctx, b)).To(Succeed())
+	w.tearsDown("b1")
+	w.gone(b)
+	w.gone(ovn)
+	w.Expect(ovnTag(w, sees(w.world, w.serviceTemplate("hbn"), there))).To(BeEmpty(), "the user's own stays")
 }

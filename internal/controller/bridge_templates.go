@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -35,13 +37,16 @@ func (r bridgeReconciler) download(seen *observe.Bridge) {
 	seen.Templates.Payload = r.hosted.Downloads.Follow(key, *want)
 }
 
-// withdraw deletes templates from which no DPU may be installed. It comes before the hosted cluster gets another release.
-func (r bridgeReconciler) withdraw(ctx context.Context, p bridge.Templating, out *status.Outcome) error {
+// withdraw deletes objects of a plan that are not being deleted yet.
+func withdraw[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, w *apply.Writer, all []T, out *status.Outcome) error {
 	var errs []error
-	for i := range p.Withdraw {
-		if p.Withdraw[i].DeletionTimestamp == nil {
+	for i := range all {
+		if o := P(&all[i]); o.GetDeletionTimestamp() == nil {
 			out.Wrote = true
-			errs = append(errs, r.apply.Remove(ctx, &p.Withdraw[i]))
+			errs = append(errs, w.Remove(ctx, o))
 		}
 	}
 	return errors.Join(errs...)
@@ -49,13 +54,23 @@ func (r bridgeReconciler) withdraw(ctx context.Context, p bridge.Templating, out
 
 // template applies new and changed templates.
 func (r bridgeReconciler) template(ctx context.Context, in bridge.Input, p bridge.Templating, out *status.Outcome) error {
-	applied, err := r.apply.Add(ctx, ownerTemplates(in), p.Apply...)
+	return r.maintain(ctx, in.Bridge, ownerTemplates(in), dpuv1.ConditionIgnitionConfigured, p.Apply, out)
+}
+
+// serve applies the DPUServiceTemplates that the bridge keeps, and deletes those that it no longer keeps.
+func (r bridgeReconciler) serve(ctx context.Context, in bridge.Input, p bridge.Servicing, out *status.Outcome) error {
+	return errors.Join(withdraw(ctx, r.apply, p.Remove, out), r.maintain(ctx, in.Bridge, ownerBridge(in), dpuv1.ConditionServiceTemplatesReady, p.Apply, out))
+}
+
+// maintain applies objects that a condition reports, and restores them.
+func (r bridgeReconciler) maintain(ctx context.Context, b *dpuv1.DPUHCPBridge, owner apply.Owner, condition string, objects []runtime.ApplyConfiguration, out *status.Outcome) error {
+	applied, err := r.apply.Add(ctx, owner, objects...)
 	out.Wrote = out.Wrote || applied.Wrote
 	for _, f := range applied.Findings {
-		f.Condition = dpuv1.ConditionIgnitionConfigured
+		f.Condition = condition
 		out.Findings = append(out.Findings, r.orGranting(f)...)
 	}
-	r.tellMended(in.Bridge, applied.Mended)
+	r.tellMended(b, applied.Mended)
 	return err
 }
 
@@ -65,4 +80,9 @@ func (r bridgeReconciler) templating(ctx context.Context, o client.Object) ([]ty
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {
 		return forAll || o.GetNamespace() == bridge.ClusterKey(b).Namespace || o.GetNamespace() == bridge.DeploymentKey(b).Namespace
 	})
+}
+
+// managing maps what the bridges' DPUServiceTemplates are made from to the bridges that make some.
+func (r bridgeReconciler) managing(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return b.Spec.ManageDPUServiceTemplates })
 }

@@ -7,6 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -61,6 +62,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 		Watches(&corev1.Namespace{}, p.mapped(r.inNamespace)).
 		Watches(&corev1.ConfigMap{}, p.mapped(bridged)).
 		Watches(&corev1.Node{}, p.mapped(r.onNodes), builder.WithPredicates(reachedDifferently)).
+		Watches(&appsv1.DaemonSet{}, p.mapped(r.managing)).
 		Watches(&storagev1.StorageClass{}, p.mapped(r.unstored)).
 		Build(r)
 	if err != nil {
@@ -74,6 +76,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	for _, kind := range []client.Object{&dpf.DPUDeployment{}, &dpf.DPUFlavor{}, &dpf.BFB{}, &dpf.DPFOperatorConfig{}, &dpf.DPUServiceTemplate{}, &dpf.DPUServiceConfiguration{}} {
 		p.late.watch(c, kind, p.mapped(r.templating))
 	}
+	p.late.watch(c, &configv1.ClusterVersion{}, p.mapped(r.managing))
 	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
 	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
 	p.late.watch(c, &configv1.ImageDigestMirrorSet{}, p.mapped(r.imageless))

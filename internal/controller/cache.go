@@ -9,6 +9,7 @@ import (
 	"unique"
 	"weak"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,9 @@ func CacheOptions() cache.Options {
 			}}
 		}
 	}
+	byObject[&appsv1.DaemonSet{}] = cache.ByObject{Namespaces: map[string]cache.Config{
+		bridge.HostOVN.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", bridge.HostOVN.Name)},
+	}}
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
 
@@ -93,6 +97,11 @@ func trim(o any) (any, error) {
 func trimOthers(object client.Object) {
 	object.SetManagedFields(nil)
 	switch of := object.(type) {
+	case *appsv1.DaemonSet: // scripts are long
+		of.Annotations = map[string]string{bridge.AnnotationHostRelease: of.Annotations[bridge.AnnotationHostRelease]}
+		of.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: imagesOf(of.Spec.Template.Spec.Containers)}}}
+	case *configv1.ClusterVersion: // so are the updates that it offers
+		of.Spec, of.Status = configv1.ClusterVersionSpec{}, configv1.ClusterVersionStatus{Desired: configv1.Release{Architecture: of.Status.Desired.Architecture}}
 	case *corev1.Service: // OVN-Kubernetes and kubectl write large ones
 		of.Annotations = nil
 	case *networkingv1.NetworkPolicy: // its rules are not read
@@ -137,6 +146,14 @@ func trimOurs(object client.Object) {
 		of.SetAnnotations(nil)
 		of.Spec, of.Status = corev1.PodSpec{NodeName: of.Spec.NodeName}, standing(of.Status)
 	}
+}
+
+// imagesOf keeps the names and images of containers.
+func imagesOf(all []corev1.Container) (images []corev1.Container) {
+	for _, c := range all {
+		images = append(images, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return images
 }
 
 // given keeps only the names that routers gave a Route.

@@ -17,7 +17,14 @@ type DPFOperatorConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec DPFOperatorConfigSpec `json:"spec,omitempty"`
+	Spec   DPFOperatorConfigSpec   `json:"spec,omitempty"`
+	Status DPFOperatorConfigStatus `json:"status,omitempty"`
+}
+
+// DPFOperatorConfigStatus has the fields that we read.
+type DPFOperatorConfigStatus struct {
+	// Version of DPF that is deployed.
+	Version string `json:"version,omitempty"`
 }
 
 // DPFOperatorConfigSpec has the fields that we read.
@@ -53,7 +60,7 @@ type DPFOperatorConfigList struct {
 
 // DeepCopyObject copies c.
 func (c *DPFOperatorConfig) DeepCopyObject() runtime.Object {
-	return &DPFOperatorConfig{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy(), Spec: c.Spec}
+	return &DPFOperatorConfig{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy(), Spec: c.Spec, Status: c.Status}
 }
 
 // DeepCopyObject copies l.

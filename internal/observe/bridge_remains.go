@@ -85,13 +85,18 @@ func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
 	return err
 }
 
-// others are what a bridge has made besides the hosted cluster and the Secrets. ConfigMaps are listed in its own namespace only: elsewhere
-// anybody can make some with its labels, and block their deletion.
+// others are what a bridge has made besides the hosted cluster and the Secrets. ConfigMaps are listed in its own namespace only, and
+// DPUServiceTemplates in its DPUDeployment's: elsewhere anybody can make some with its labels, and block their deletion.
 func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
-	for _, of := range []struct {
+	type made struct {
 		list      client.ObjectList
 		namespace client.InNamespace
-	}{{&corev1.ConfigMapList{}, client.InNamespace(b.Namespace)}, {&metallb.IPAddressPoolList{}, ""}, {&metallb.L2AdvertisementList{}, ""}} {
+	}
+	lists := []made{{&corev1.ConfigMapList{}, client.InNamespace(b.Namespace)}, {&metallb.IPAddressPoolList{}, ""}, {&metallb.L2AdvertisementList{}, ""}}
+	if namespace := bridge.DeploymentKey(b).Namespace; namespace != "" {
+		lists = append(lists, made{&dpf.DPUServiceTemplateList{}, client.InNamespace(namespace)})
+	}
+	for _, of := range lists {
 		if err := o.unlessAbsent(ctx, of.list, o.Live.List(ctx, of.list, madeFor(b), of.namespace)); err != nil {
 			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", of.list, b.Namespace, b.Name, err)
 		}

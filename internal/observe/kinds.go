@@ -44,6 +44,7 @@ func NewKinds(vlan, bridges bool) *Kinds {
 		k.add(&dpf.DPUDeployment{}, &dpf.DPUDeploymentList{})
 		k.add(&dpf.DPUServiceTemplate{}, &dpf.DPUServiceTemplateList{})
 		k.add(&dpf.DPUServiceConfiguration{}, &dpf.DPUServiceConfigurationList{})
+		k.add(&configv1.ClusterVersion{}, &configv1.ClusterVersionList{})
 		k.add(&dpf.DPFOperatorConfig{}, &dpf.DPFOperatorConfigList{})
 		k.add(&metallb.IPAddressPool{}, &metallb.IPAddressPoolList{})
 		k.add(&metallb.L2Advertisement{}, &metallb.L2AdvertisementList{})

@@ -89,6 +89,7 @@ type DPUDeploymentReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.virtualIP) || !has(self.metalLBVirtualIP) || self.virtualIP == self.metalLBVirtualIP",message="virtualIP and metalLBVirtualIP are two names of one field: write one of them, e.g. virtualIP: 192.0.2.10"
 // +kubebuilder:validation:XValidation:rule="!has(self.virtualIP) || !has(self.exposeThroughLoadBalancer) || self.exposeThroughLoadBalancer",message="virtualIP publishes the API through a load balancer: remove exposeThroughLoadBalancer, or write e.g. exposeThroughLoadBalancer: true"
 // +kubebuilder:validation:XValidation:rule="!has(self.machineOSImage) || !has(self.machineOSURL) || self.machineOSImage == self.machineOSURL",message="machineOSURL is another name for machineOSImage, and the two differ: remove one, e.g. machineOSURL"
+// +kubebuilder:validation:XValidation:rule="!has(self.manageDPUServiceTemplates) || !self.manageDPUServiceTemplates || has(self.dpuDeploymentRef)",message="manageDPUServiceTemplates is about the services of a DPUDeployment: name it, e.g. dpuDeploymentRef: {name: ovn-hbn}"
 type DPUHCPBridgeSpec struct {
 	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
 	// its hosted cluster is used, else the oldest. Immutable.
@@ -98,6 +99,13 @@ type DPUHCPBridgeSpec struct {
 	// the BFBs and DPUFlavors of the DPUCluster's DPUs. May be added later; immutable once set.
 	// +optional
 	DPUDeploymentRef *DPUDeploymentReference `json:"dpuDeploymentRef,omitempty"`
+	// True has the bridge make the DPUServiceTemplates ovn, hbn and doca-telemetry-service in the namespace of dpuDeploymentRef, for the
+	// version of DPF that DPFOperatorConfig reports (26.4 is known). Ones that exist and are not the bridge's are left alone. ovn has
+	// the image that the hosts run (DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpu-host), so the management cluster needs a
+	// multi-arch release, 4.22.2 or later; an ovn that exists is changed only once all hosts run the same image. The templates are
+	// deleted with the bridge, and when this becomes false. Requires dpuDeploymentRef. Default: false. May be changed.
+	// +optional
+	ManageDPUServiceTemplates bool `json:"manageDPUServiceTemplates,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com. The API is api.<name of the bridge>.<base domain>. Immutable.
 	// +kubebuilder:validation:XValidation:rule="!self.contains('.') || self.matches('\\\\.[a-z]{2,}$')",message="HyperShift takes only domains whose last label is two or more letters, e.g. example.com"
 	BaseDomain v1alpha1.DNSName `json:"baseDomain"`

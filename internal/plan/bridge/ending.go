@@ -79,7 +79,7 @@ func End(in Remains) Ending {
 		return Ending{Secrets: own, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the copies of Secrets"}
 	}
 	if len(others) > 0 {
-		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the ignition configuration and the address in MetalLB"}
+		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the ignition configuration, the address in MetalLB and the DPUServiceTemplates"}
 	}
 	return Ending{}
 }

@@ -41,7 +41,7 @@ func (in Input) planned() Plan {
 		in.approve(&p)
 	}
 	in.templates(&p, bound)
-	in.serviceTemplates(&p)
+	in.serviceTemplates(&p, bound)
 	if p.Frozen = p.frozen(); p.Frozen {
 		return p
 	}

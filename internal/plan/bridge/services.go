@@ -9,9 +9,12 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// serviceTemplates says what the services of the DPUDeployment lack. Nothing else of the bridge depends on that: DPUs that are installed
-// already go on.
-func (in Input) serviceTemplates(p *Plan) {
+// serviceTemplates plans the DPUServiceTemplates that the bridge keeps, and says what the services of the DPUDeployment lack. Nothing else of
+// the bridge depends on that: DPUs that are installed already go on.
+func (in Input) serviceTemplates(p *Plan, bound bool) {
+	if !in.Bridge.Spec.ManageDPUServiceTemplates {
+		p.Services.Remove = in.ownServiceTemplates()
+	}
 	d := in.deployment()
 	if d == nil {
 		return
@@ -29,8 +32,21 @@ func (in Input) serviceTemplates(p *Plan) {
 			configurations = append(configurations, service.ServiceConfiguration)
 		}
 	}
+	if bound && in.Bridge.Spec.ManageDPUServiceTemplates {
+		keeper{Input: in, Plan: p, missing: len(templates) > 0}.keep()
+	}
 	p.Find(lacking(d, "DPUServiceTemplate", "ServiceTemplateNotFound", templates)...)
 	p.Find(lacking(d, "DPUServiceConfiguration", "ServiceConfigurationNotFound", configurations)...)
+}
+
+// ownServiceTemplates are those that the bridge has made.
+func (in Input) ownServiceTemplates() (all []dpf.DPUServiceTemplate) {
+	for _, t := range in.Services.Templates {
+		if in.Owns(&t) {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // lacking says which objects of a kind a DPUDeployment waits for.

@@ -20,6 +20,9 @@ package bridge
 // +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=bfbs;dpuflavors;dpus,verbs=list;watch
 // +kubebuilder:rbac:groups=svc.dpu.nvidia.com,resources=dpudeployments;dpuserviceconfigurations;dpuservicetemplates,verbs=list;watch
 // +kubebuilder:rbac:groups=operator.dpu.nvidia.com,resources=dpfoperatorconfigs,verbs=list;watch
+// What it makes DPUServiceTemplates from: the image of OVN-Kubernetes on the hosts, and whether it runs on DPUs.
+// +kubebuilder:rbac:groups=apps,resources=daemonsets,resourceNames=ovnkube-node-dpu-host,verbs=list;watch
+// +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // The management cluster's own networks, which those of a hosted cluster must not overlap.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=list;watch

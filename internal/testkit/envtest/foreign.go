@@ -58,6 +58,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml"},
 		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_bfbs.yaml"},

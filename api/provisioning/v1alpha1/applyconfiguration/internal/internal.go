@@ -135,6 +135,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: machineOSURL
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ReleaseImage
+    - name: manageDPUServiceTemplates
+      type:
+        scalar: boolean
     - name: metalLBVirtualIP
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress

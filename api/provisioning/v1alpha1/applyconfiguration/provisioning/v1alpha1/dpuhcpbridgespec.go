@@ -19,6 +19,12 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// installs DPUs of its BFB and DPUFlavor, so that the first DPU can be installed. Default: none; templates are then made only for
 	// the BFBs and DPUFlavors of the DPUCluster's DPUs. May be added later; immutable once set.
 	DPUDeploymentRef *DPUDeploymentReferenceApplyConfiguration `json:"dpuDeploymentRef,omitempty"`
+	// True has the bridge make the DPUServiceTemplates ovn, hbn and doca-telemetry-service in the namespace of dpuDeploymentRef, for the
+	// version of DPF that DPFOperatorConfig reports (26.4 is known). Ones that exist and are not the bridge's are left alone. ovn has
+	// the image that the hosts run (DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpu-host), so the management cluster needs a
+	// multi-arch release, 4.22.2 or later; an ovn that exists is changed only once all hosts run the same image. The templates are
+	// deleted with the bridge, and when this becomes false. Requires dpuDeploymentRef. Default: false. May be changed.
+	ManageDPUServiceTemplates *bool `json:"manageDPUServiceTemplates,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com. The API is api.<name of the bridge>.<base domain>. Immutable.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
 	// Secret in this namespace with the public SSH keys for user core on the DPUs: key id_rsa.pub, in authorized_keys format. `oooi
@@ -92,6 +98,14 @@ func (b *DPUHCPBridgeSpecApplyConfiguration) WithDPUClusterRef(value *DPUCluster
 // If called multiple times, the DPUDeploymentRef field is set to the value of the last call.
 func (b *DPUHCPBridgeSpecApplyConfiguration) WithDPUDeploymentRef(value *DPUDeploymentReferenceApplyConfiguration) *DPUHCPBridgeSpecApplyConfiguration {
 	b.DPUDeploymentRef = value
+	return b
+}
+
+// WithManageDPUServiceTemplates sets the ManageDPUServiceTemplates field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ManageDPUServiceTemplates field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithManageDPUServiceTemplates(value bool) *DPUHCPBridgeSpecApplyConfiguration {
+	b.ManageDPUServiceTemplates = &value
 	return b
 }
 
