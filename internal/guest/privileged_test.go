@@ -95,9 +95,14 @@ func TestABindingOfOthersIsNotTouched(t *testing.T) {
 			change(theirs)
 			theirs, err := g.kube.RbacV1().ClusterRoleBindings().Create(g.ctx, theirs, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.open()
+			f := g.behindFront("token")
+			g.approving.Server = f.URL
+			g.isActive()
 			g.Eventually(func() bridge.Grant { return g.see().Privileged }).Should(Equal(bridge.Grant{There: true, Grants: name == "that grants the same"}))
 			g.Expect(g.binding(want.Name)).To(Equal(theirs))
+			g.Expect(g.kube.RbacV1().ClusterRoleBindings().Delete(g.ctx, want.Name, metav1.DeleteOptions{})).To(Succeed())
+			g.granted(want, theirs.UID) // and by then whatever was done about theirs was done
+			g.Expect(f.writes()).NotTo(ContainElement(HavePrefix("delete ")))
 		})
 	}
 }
