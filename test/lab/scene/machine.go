@@ -19,6 +19,8 @@ type Machine struct {
 	// NAD is the network attachment definition of its card, namespace/name. Without one, the machine is not KubeVirt's, and the management
 	// cluster does not know it.
 	NAD string
+	// UserData is a file that it boots with; without it, what the stand-in's NodePool gives its machines.
+	UserData string
 	// StandinFlags are those with which the hosted cluster was applied.
 	StandinFlags []string
 }
@@ -33,9 +35,12 @@ type Console struct {
 
 // PowerOn registers the machine with the management cluster and starts it.
 func (s *Scene) PowerOn(ctx context.Context, m Machine) (*Console, error) {
-	userData, err := s.Standin(ctx, append(m.order(), m.StandinFlags...)...)
-	if err != nil {
-		return nil, err
+	userData := m.UserData
+	if userData == "" {
+		var err error
+		if userData, err = s.Standin(ctx, append(m.order(), m.StandinFlags...)...); err != nil {
+			return nil, err
+		}
 	}
 	c := &Console{machine: m, path: filepath.Join(s.State, "vm", m.Name, "console"), PoweredOn: time.Now()}
 	if _, err := s.Lab(ctx, "vm", m.Name, m.MAC, m.Bridge, "--userdata", userData); err != nil {

@@ -21,7 +21,7 @@ const finalizer = "hypershift.openshift.io/finalizer"
 // Adopt brings up the control plane of a HostedCluster that somebody else made, as its spec says, and returns when it serves. Of c it uses
 // only the name and the domain of Routes.
 func (l *Lab) Adopt(ctx context.Context, c Cluster) error {
-	hc, err := l.take(ctx, client.ObjectKey{Namespace: HostedClusterNamespace, Name: c.Name})
+	hc, err := l.take(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,10 @@ func (l *Lab) Adopt(ctx context.Context, c Cluster) error {
 }
 
 // take does what HyperShift does first with a HostedCluster and its NodePool: it adds a finalizer to both, writes identifiers into the spec
-// (hostedcluster_controller.go, defaultClusterIDsIfNeeded), and reads what they refer to.
-func (l *Lab) take(ctx context.Context, key client.ObjectKey) (*hyperv1.HostedCluster, error) {
+// (hostedcluster_controller.go, defaultClusterIDsIfNeeded) and the NodePool's version of its configuration (capi.go), and reads what they
+// refer to.
+func (l *Lab) take(ctx context.Context, c Cluster) (*hyperv1.HostedCluster, error) {
+	key := client.ObjectKey{Namespace: HostedClusterNamespace, Name: c.Name}
 	hc, pool := &hyperv1.HostedCluster{}, &hyperv1.NodePool{}
 	err := l.update(ctx, key, hc, func() {
 		controllerutil.AddFinalizer(hc, finalizer)
@@ -47,7 +49,11 @@ func (l *Lab) take(ctx context.Context, key client.ObjectKey) (*hyperv1.HostedCl
 	if err != nil {
 		return nil, err
 	}
-	if err := l.update(ctx, key, pool, func() { controllerutil.AddFinalizer(pool, finalizer) }); err != nil {
+	err = l.update(ctx, key, pool, func() {
+		controllerutil.AddFinalizer(pool, finalizer)
+		metav1.SetMetaDataAnnotation(&pool.ObjectMeta, configVersionAnno, c.configVersion())
+	})
+	if err != nil {
 		return nil, err
 	}
 	return hc, l.read(ctx, hc, pool)

@@ -54,7 +54,11 @@ func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, err
 		},
 		hypershiftModule: {"cmd/install/assets/cluster-api/cluster.x-k8s.io_machines.yaml"},
 		docaModule: {
+			"config/operator-crds/operator.dpu.nvidia.com_dpfoperatorconfigs.yaml",
+			"config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpudeployments.yaml",
+			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_bfbs.yaml",
 			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml",
+			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuflavors.yaml",
 			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml",
 		},
 		openshiftModule: {"route/v1/zz_generated.crd-manifests/routes.crd.yaml"},

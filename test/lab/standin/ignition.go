@@ -20,6 +20,10 @@ func (c Cluster) payload(cfg config, nodePorts map[string]int32) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
+	machineConfig, err := json.Marshal(encapsulated)
+	if err != nil {
+		return nil, err
+	}
 	proxy, err := c.apiProxyFiles(nodePorts)
 	if err != nil {
 		return nil, err
@@ -31,6 +35,7 @@ func (c Cluster) payload(cfg config, nodePorts map[string]int32) ([]byte, error)
 			file("/etc/kubernetes/ca.crt", 0o644, cfg.configMaps["root-ca"]["ca.crt"]),
 			file("/etc/kubernetes/kubelet-ca.crt", 0o644, cfg.configMaps["client-ca"]["ca.crt"]),
 			file("/etc/kubernetes/kubelet.yaml", 0o644, kubelet),
+			file("/etc/ignition-machine-config-encapsulated.json", 0o644, machineConfig),
 		)},
 	})
 }
@@ -52,6 +57,13 @@ var kubeletConfiguration = map[string]any{
 	"clusterDomain": "cluster.local", "resolvConf": "/etc/resolv.conf",
 	"staticPodPath":             "/etc/kubernetes/manifests",
 	"nodeStatusUpdateFrequency": "5s",
+}
+
+// encapsulated is the MachineConfig by which a node of CoreOS knows its operating system's image: the machine-config-daemon's first boot reads
+// it (machine-config-operator, pkg/controller/common, MachineConfigEncapsulatedPath).
+var encapsulated = map[string]any{
+	"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "metadata": map[string]any{"name": "rendered-worker"},
+	"spec": map[string]any{"osImageURL": "e2e.local/ocp/rhel-coreos:1", "config": map[string]any{"ignition": map[string]any{"version": "3.2.0"}}},
 }
 
 func file(path string, mode int, content []byte) ignition.File {

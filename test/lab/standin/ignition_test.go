@@ -103,7 +103,7 @@ func TestIgnitionAcceptsWhatWorkersAreGiven(t *testing.T) {
 	for _, f := range parsed.Storage.Files {
 		paths = append(paths, f.Path)
 	}
-	want := []string{"/usr/local/bin/setup-apiserver-ip.sh", "/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", "/etc/kubernetes/kubeconfig", "/etc/kubernetes/ca.crt", "/etc/kubernetes/kubelet-ca.crt", "/etc/kubernetes/kubelet.yaml"}
+	want := []string{"/usr/local/bin/setup-apiserver-ip.sh", "/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", "/etc/kubernetes/kubeconfig", "/etc/kubernetes/ca.crt", "/etc/kubernetes/kubelet-ca.crt", "/etc/kubernetes/kubelet.yaml", "/etc/ignition-machine-config-encapsulated.json"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("the served config writes %v, want %v", paths, want)
 	}

@@ -46,6 +46,7 @@ const (
 	controlPlaneLabel   = "hypershift.openshift.io/hosted-control-plane"
 	hostedClusterAnno   = "hypershift.openshift.io/cluster"
 	nodePoolAnno        = "hypershift.openshift.io/nodePool"
+	configVersionAnno   = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
 	configHashAnno      = "component.hypershift.openshift.io/config-hash"
 	ignitionConfigAnno  = "hypershift.openshift.io/ignition-config"
 	ignitionReachedAnno = "hypershift.openshift.io/ignition-reached"
