@@ -56,5 +56,6 @@ export LAB_STATE=$STATE
 export LAB_REPO=$REPO
 export LAB_NETNS=$NETNS
 export LAB_IMAGES=$IMAGES
+export LAB_BIN=$BIN
 EOF
 }

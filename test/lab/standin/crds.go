@@ -39,6 +39,9 @@ func (m module) dir(ctx context.Context) (string, error) {
 	return got.Dir, nil
 }
 
+// DPF is the directory of DPF's source tree, with its guides.
+func DPF(ctx context.Context) (string, error) { return docaModule.dir(ctx) }
+
 // crds are those of HyperShift, OpenShift, Cluster API and DPF, read from their modules, and two of KubeVirt. KubeVirt publishes no
 // manifests with its API module, so of these only the names are real, and their schemas keep whatever is written.
 func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {

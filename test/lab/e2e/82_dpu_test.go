@@ -1,0 +1,222 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/Masterminds/sprig/v3"
+	ignition "github.com/coreos/ignition/v2/config/v3_4"
+	"github.com/coreos/ignition/v2/config/v3_4/types"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+	"github.com/cldmnky/oooi/test/lab/standin"
+)
+
+// A DPU is installed from what its bridge has made, and joins. DPF's objects are those of its own guide, word for word; the test plays DPF, which
+// renders the one template that matches the DPU, and the DPU, whose live system runs as far as one without a card does. What that hands to
+// coreos-installer is what the virtual machine boots with, by the real Ignition.
+func TestADPUIsInstalledFromItsBridge(t *testing.T) {
+	ctx := within(t, 20*time.Minute)
+	aroundBridges(t, ctx, "dpu1")
+	vlan80(t, ctx)
+	documentedDPF(t, ctx, "host-trusted/use-cases/hbn/manifests", "04-dpudeployment-installation")
+	kubectl(t, ctx, "-n", dpfNamespace, "annotate", "dpudeployment", "hbn-only", "hostedcluster.densityops.com/allowed-namespaces=clusters")
+	bridge(t, ctx, bridgeYAML(t, ctx, "dpu1", "dpu1", "--control-plane-availability-policy", "SingleReplica"), "dpu1")
+	kubectl(t, ctx, "-n", "clusters", "patch", "dpuhcpbridge", "dpu1", "--type=merge", "-p", `{"spec":{"dpuDeploymentRef":{"name":"hbn-only","namespace":"`+dpfNamespace+`"}}}`)
+	isMade(t, ctx, "dpu1")
+	isAdopted(t, ctx)
+	message := bridgeIs(t, ctx, "IgnitionConfigured", "False", "NamespaceNotGranted")
+	if !strings.Contains(message, "kubectl apply -n clusters-dpu1 -k config/components/dpu-bridge") {
+		t.Errorf("the message does not say how to grant it: %s", message)
+	}
+	kubectl(t, ctx, "apply", "-n", "clusters-dpu1", "-k", "config/components/dpu-bridge")
+	bridgeIs(t, ctx, "IgnitionConfigured", "True", "")
+
+	apply(t, ctx, strings.Replace(infraOfDPUs, `, hostname: dpu-1`, "", 1))
+	awaitCondition(t, ctx, "clusters", "infra/dpu1", "Ready", "True", "")
+	dpuOf(t, ctx, "dpu-1", "bf-bundle", "dpf-provisioning-hbn")
+	live := rendered(t, theTemplate(t, ctx, "dpu1", "bf-bundle", "dpf-provisioning-hbn"), "dpu-1")
+	calls, target := installed(t, ctx, live)
+	for _, call := range []string{
+		"mstconfig -d 0000:03:00.0 -y set SRIOV_EN=1 PF_NUM_OF_VF_VALID=0 NUM_OF_VFS=46", "coreos-installer install /dev/nvme0n1 --offline --ignition-file /var/target.ign",
+		"efibootmgr --create", "11029/trigger-reboot",
+	} {
+		if err := hasRun(calls, call); err != nil {
+			t.Error(err)
+		}
+	}
+
+	m := scene.Machine{Name: "dpu-1", MAC: "52:54:00:00:80:01", Cluster: "dpu1", Bridge: "br80", UserData: target}
+	console, err := lab.PowerOn(ctx, m)
+	must(t, err)
+	afterwards(t, func(ctx context.Context) error { return lab.PowerOff(ctx, m) })
+	for _, stage := range []string{"lease", "ignition", "api"} {
+		at, err := console.Await(ctx, stage)
+		must(t, err)
+		t.Logf("%5.1f s %s %s", at.Uptime.Seconds(), stage, at.Detail)
+	}
+	osInstalled(t, ctx)
+	nodeIsReady(t, ctx, m)
+	hasWhatADPUNeeds(t, ctx, m)
+	removedByDPF(t, ctx, m)
+}
+
+// documentedDPF applies manifests of DPF's own guide: the operator's configuration, and the deployment of DPUs.
+func documentedDPF(t *testing.T, ctx context.Context, guide, deployment string) {
+	t.Helper()
+	source, err := standin.DPF(ctx)
+	must(t, err)
+	guide = filepath.Join(source, "docs/public/user-guides", guide)
+	for _, path := range []string{"02-dpf-system-installation/operatorconfig.yaml", deployment + "/bfb.yaml", deployment + "/hbn-dpuflavor.yaml", deployment + "/dpudeployment.yaml"} {
+		variables := strings.NewReplacer("$BFB_URL", "http://e2e.local/bf-bundle.bfb", "$DPU_P0", "p0") // the guide's reader sets them
+		apply(t, ctx, variables.Replace(string(content(t, filepath.Join(guide, path)))))
+	}
+}
+
+// isAdopted: the stand-in starts the hosted cluster that the operator created, and it is available.
+func isAdopted(t *testing.T, ctx context.Context) {
+	t.Helper()
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Standin(ctx, "delete", "--cluster", "dpu1")
+		return err
+	})
+	_, err := lab.Standin(ctx, "adopt", "--cluster", "dpu1")
+	must(t, err)
+	bridgeIs(t, ctx, "HostedClusterAvailable", "True", "AsExpected")
+}
+
+// theTemplate finds the template of a DPU as DPF does (doca-platform, pkg/bfcfg/bfcfg.go): there must be exactly one.
+func theTemplate(t *testing.T, ctx context.Context, cluster, bfb, flavor string) string {
+	t.Helper()
+	const prefix = "provisioning.dpu.nvidia.com/bfcfg-template-"
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name        string
+				Annotations map[string]string
+			}
+			Data map[string]string
+		}
+	}
+	out := kubectl(t, ctx, "-n", dpfNamespace, "get", "configmaps", "-l", "provisioning.dpu.nvidia.com/bfcfg-template=true", "-o", "json")
+	must(t, json.Unmarshal([]byte(out), &list))
+	var found []string
+	for _, m := range list.Items {
+		matches := true
+		for kind, name := range map[string]string{"cluster": cluster, "bfb": bfb, "dpuflavor": flavor} {
+			matches = matches && m.Metadata.Annotations[prefix+kind+"-name"] == name && m.Metadata.Annotations[prefix+kind+"-namespace"] == dpfNamespace
+		}
+		if matches {
+			found = append(found, m.Data["BF_CFG_TEMPLATE"])
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d templates match %s, %s and %s, want one, of %d", len(found), cluster, bfb, flavor, len(list.Items))
+	}
+	return found[0]
+}
+
+// rendered is the ignition that DPF makes of a template for a DPU.
+func rendered(t *testing.T, text, dpu string) []byte {
+	t.Helper()
+	parsed, err := template.New("bf.cfg").Funcs(sprig.FuncMap()).Option("missingkey=error").Parse(text)
+	must(t, err)
+	var out bytes.Buffer
+	must(t, parsed.Execute(&out, struct{ DPUHostName, DPUName, DPUNamespace, DPUUID, BootstrapKubeconfig string }{
+		dpu, dpu, dpfNamespace, "0a1b2c3d-0000-4000-8000-000000000001", "",
+	}))
+	return out.Bytes()
+}
+
+// dpuOf creates a DPU that is to be installed from a BFB with a flavor.
+func dpuOf(t *testing.T, ctx context.Context, name, bfb, flavor string) {
+	t.Helper()
+	apply(t, ctx, fmt.Sprintf(`apiVersion: provisioning.dpu.nvidia.com/v1alpha1
+kind: DPU
+metadata: {name: %[1]s, namespace: %[2]s}
+spec:
+  bfb: %[3]s
+  dpuFlavor: %[4]s
+  dpuDeviceName: device-1
+  dpuNodeName: host-1
+  serialNumber: MT0000000001
+  cluster: {name: dpu1, namespace: %[2]s}
+`, name, dpfNamespace, bfb, flavor))
+	dpuStatus(t, ctx, name, "False")
+}
+
+// hasWhatADPUNeeds looks in the machine for what the spec of a DPU lists.
+func hasWhatADPUNeeds(t *testing.T, ctx context.Context, m scene.Machine) {
+	t.Helper()
+	has := func(want string, command ...string) {
+		t.Helper()
+		got, err := lab.On(ctx, m, command...)
+		if err != nil || strings.TrimSpace(got) != want {
+			t.Errorf("%s says %q %v, want %q", strings.Join(command, " "), got, err, want)
+		}
+	}
+	has(m.Name, "hostname")
+	has("600", "stat -c %a /etc/NetworkManager/system-connections/br-comm-ch.nmconnection")
+	has("e2e.local/bluefield:4.20.4", `sed 's/.*"osImageURL":"\([^"]*\).*/\1/' /etc/ignition-machine-config-encapsulated.json`)
+	has("DPUMode=trusted", "grep DPUMode /etc/dpf/environment")
+	has(`ENABLE_ESWITCH_MULTIPORT="yes"`, "grep MULTIPORT /etc/mellanox/mlnx-bf.conf")
+	for _, unit := range []string{"dpu-agent", "dpf-ovs", "dpu-sf-gate", "setup-vfs-devlink", "install-dpu-agent"} {
+		has("enable "+unit+".service", "grep -h "+unit+".service /etc/systemd/system-preset/20-ignition.preset")
+		has("ok", "test -s /etc/systemd/system/"+unit+".service && echo ok")
+	}
+}
+
+// inTarget is a file of the target that a live ignition installs.
+func inTarget(t *testing.T, live []byte, path string) string {
+	t.Helper()
+	target := fileOf(t, live, "/var/target.ign")
+	return string(fileOf(t, target, path))
+}
+
+func fileOf(t *testing.T, config []byte, path string) []byte {
+	t.Helper()
+	parsed, report, err := ignition.Parse(config)
+	if err != nil {
+		t.Fatalf("%v: %s", err, report.String())
+	}
+	for _, f := range parsed.Storage.Files {
+		if f.Path == path {
+			return contentOf(t, f)
+		}
+	}
+	t.Fatalf("there is no file %s", path)
+	return nil
+}
+
+func contentOf(t *testing.T, f types.File) []byte {
+	t.Helper()
+	_, data, _ := strings.Cut(*f.Contents.Source, ",")
+	text, err := url.PathUnescape(data)
+	must(t, err)
+	if strings.Contains(*f.Contents.Source, ";base64,") {
+		raw, err := base64.StdEncoding.DecodeString(data)
+		must(t, err)
+		text = string(raw)
+	}
+	if f.Contents.Compression == nil || *f.Contents.Compression == "" {
+		return []byte(text)
+	}
+	unpacked, err := gzip.NewReader(strings.NewReader(text))
+	must(t, err)
+	all, err := io.ReadAll(unpacked)
+	must(t, err)
+	return all
+}
