@@ -244,6 +244,9 @@ func (l *Lab) report(ctx context.Context, c Cluster, nodePorts map[string]int32,
 	}
 	available = available || meta.IsStatusConditionTrue(now.Status.Conditions, string(hyperv1.HostedClusterAvailable))
 	status := c.status(nodePorts, available, now.Status.Conditions)
+	for i := range status.Conditions {
+		status.Conditions[i].ObservedGeneration = now.Generation
+	}
 	if err := applyStatus(ctx, l.client, c.hostedCluster(), &status); err != nil {
 		return err
 	}

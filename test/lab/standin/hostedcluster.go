@@ -18,6 +18,8 @@ import (
 
 const releaseImage = "e2e.local/release:1"
 
+func (c Cluster) release() string { return c.hostedCluster().Spec.Release.Image }
+
 // machineNetwork contains any lab VLAN: nothing here depends on it.
 const machineNetwork = "192.168.0.0/16"
 

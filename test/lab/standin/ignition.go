@@ -84,7 +84,7 @@ func (c Cluster) tokenSecret(existing files, config []byte) *corev1.Secret {
 		token = []byte(uuid.NewString())
 	}
 	s := &corev1.Secret{ObjectMeta: c.meta("token-" + c.nodePool() + "-" + c.configVersion()), Data: map[string][]byte{
-		"token": token, "payload": config, "release": []byte(releaseImage),
+		"token": token, "payload": config, "release": []byte(c.release()),
 	}}
 	s.Annotations = map[string]string{ignitionConfigAnno: "true", nodePoolAnno: HostedClusterNamespace + "/" + c.nodePool()}
 	return s
