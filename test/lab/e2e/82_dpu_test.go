@@ -48,7 +48,9 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	apply(t, ctx, strings.Replace(infraOfDPUs, `, hostname: dpu-1`, "", 1))
 	awaitCondition(t, ctx, "clusters", "infra/dpu1", "Ready", "True", "")
 	dpuOf(t, ctx, "dpu-1", "bf-bundle", "dpf-provisioning-hbn")
-	live := rendered(t, theTemplate(t, ctx, "dpu1", "bf-bundle", "dpf-provisioning-hbn"), "dpu-1")
+	text, err := theTemplate(ctx, "dpf-provisioning-hbn")
+	must(t, err)
+	live := rendered(t, text, "dpu-1")
 	calls, target := installed(t, ctx, live)
 	for _, call := range []string{
 		"mstconfig -d 0000:03:00.0 -y set SRIOV_EN=1 PF_NUM_OF_VF_VALID=0 NUM_OF_VFS=46", "coreos-installer install /dev/nvme0n1 --offline --ignition-file /var/target.ign",
@@ -71,6 +73,7 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	osInstalled(t, ctx)
 	nodeIsReady(t, ctx, m)
 	hasWhatADPUNeeds(t, ctx, m)
+	templatesFollow(t, ctx)
 	removedByDPF(t, ctx, m)
 }
 
@@ -98,9 +101,8 @@ func isAdopted(t *testing.T, ctx context.Context) {
 	bridgeIs(t, ctx, "HostedClusterAvailable", "True", "AsExpected")
 }
 
-// theTemplate finds the template of a DPU as DPF does (doca-platform, pkg/bfcfg/bfcfg.go): there must be exactly one.
-func theTemplate(t *testing.T, ctx context.Context, cluster, bfb, flavor string) string {
-	t.Helper()
+// theTemplate finds the template of dpu1's DPUs with a flavor as DPF does (doca-platform, pkg/bfcfg/bfcfg.go): there must be exactly one.
+func theTemplate(ctx context.Context, flavor string) (string, error) {
 	const prefix = "provisioning.dpu.nvidia.com/bfcfg-template-"
 	var list struct {
 		Items []struct {
@@ -111,12 +113,17 @@ func theTemplate(t *testing.T, ctx context.Context, cluster, bfb, flavor string)
 			Data map[string]string
 		}
 	}
-	out := kubectl(t, ctx, "-n", dpfNamespace, "get", "configmaps", "-l", "provisioning.dpu.nvidia.com/bfcfg-template=true", "-o", "json")
-	must(t, json.Unmarshal([]byte(out), &list))
+	out, err := lab.Kubectl(ctx, "-n", dpfNamespace, "get", "configmaps", "-l", "provisioning.dpu.nvidia.com/bfcfg-template=true", "-o", "json")
+	if err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		return "", err
+	}
 	var found []string
 	for _, m := range list.Items {
 		matches := true
-		for kind, name := range map[string]string{"cluster": cluster, "bfb": bfb, "dpuflavor": flavor} {
+		for kind, name := range map[string]string{"cluster": "dpu1", "bfb": "bf-bundle", "dpuflavor": flavor} {
 			matches = matches && m.Metadata.Annotations[prefix+kind+"-name"] == name && m.Metadata.Annotations[prefix+kind+"-namespace"] == dpfNamespace
 		}
 		if matches {
@@ -124,9 +131,9 @@ func theTemplate(t *testing.T, ctx context.Context, cluster, bfb, flavor string)
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("%d templates match %s, %s and %s, want one, of %d", len(found), cluster, bfb, flavor, len(list.Items))
+		return "", fmt.Errorf("%d templates of %d match a DPU with flavor %s, want one", len(found), len(list.Items), flavor)
 	}
-	return found[0]
+	return found[0], nil
 }
 
 // rendered is the ignition that DPF makes of a template for a DPU.
@@ -170,13 +177,44 @@ func hasWhatADPUNeeds(t *testing.T, ctx context.Context, m scene.Machine) {
 	}
 	has(m.Name, "hostname")
 	has("600", "stat -c %a /etc/NetworkManager/system-connections/br-comm-ch.nmconnection")
-	has("e2e.local/bluefield:4.20.4", `sed 's/.*"osImageURL":"\([^"]*\).*/\1/' /etc/ignition-machine-config-encapsulated.json`)
+	has("e2e.local/bluefield:4.20.4", "grep -o e2e.local/bluefield:4.20.4 /etc/ignition-machine-config-encapsulated.json")
 	has("DPUMode=trusted", "grep DPUMode /etc/dpf/environment")
 	has(`ENABLE_ESWITCH_MULTIPORT="yes"`, "grep MULTIPORT /etc/mellanox/mlnx-bf.conf")
 	for _, unit := range []string{"dpu-agent", "dpf-ovs", "dpu-sf-gate", "setup-vfs-devlink", "install-dpu-agent"} {
-		has("enable "+unit+".service", "grep -h "+unit+".service /etc/systemd/system-preset/20-ignition.preset")
+		has("enable "+unit+".service", "grep -hx 'enable "+unit+".service' /etc/systemd/system-preset/20-ignition.preset")
 		has("ok", "test -s /etc/systemd/system/"+unit+".service && echo ok")
 	}
+}
+
+// templatesFollow: another MTU reaches the template within five seconds, and a DPU with another flavor has one of its own.
+func templatesFollow(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const profile = "/etc/NetworkManager/system-connections/pf0vf0.nmconnection"
+	changed := time.Now()
+	kubectl(t, ctx, "-n", dpfNamespace, "patch", "dpfoperatorconfig", "dpfoperatorconfig", "--type=merge", "-p", `{"spec":{"networking":{"highSpeedMTU":9000}}}`)
+	must(t, scene.Until(ctx, "a template with the new MTU", func(ctx context.Context) error {
+		text, err := theTemplate(ctx, "dpf-provisioning-hbn")
+		if err == nil && !strings.Contains(inTarget(t, rendered(t, text, "dpu-1"), profile), "mtu=9000") {
+			return fmt.Errorf("%s has no mtu=9000", profile)
+		}
+		return err
+	}))
+	inTime(t, "another MTU is in the template", changed, 5*time.Second)
+
+	flavor := kubectl(t, ctx, "-n", dpfNamespace, "get", "dpuflavor", "dpf-provisioning-hbn", "-o", `go-template={"apiVersion":"{{.apiVersion}}","kind":"DPUFlavor","metadata":{"name":"second","namespace":"{{.metadata.namespace}}"},"spec":{}}`)
+	apply(t, ctx, flavor)
+	dpuOf(t, ctx, "dpu-2", "bf-bundle", "second")
+	must(t, scene.Until(ctx, "a template of the second flavor", func(ctx context.Context) error {
+		_, err := theTemplate(ctx, "second")
+		return err
+	}))
+	kubectl(t, ctx, "-n", dpfNamespace, "delete", "dpu", "dpu-2")
+	must(t, scene.Until(ctx, "no template of a flavor that no DPU has", func(ctx context.Context) error {
+		if _, err := theTemplate(ctx, "second"); err == nil {
+			return fmt.Errorf("there is one")
+		}
+		return nil
+	}))
 }
 
 // inTarget is a file of the target that a live ignition installs.
