@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/guest/pace"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/ignitionserver"
 )
@@ -140,7 +141,7 @@ func TestARotatedTokenChangesNothingUnlessItsIgnitionDoes(t *testing.T) {
 	w.server.Has("second", ours)
 	w.Expect(w.api.Tracker().Update(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, token(download.Token.Name, "dpf/b1", "second", "2"), namespace)).To(Succeed())
 	w.Eventually(w.server.Heard).Should(HaveLen(2))
-	w.Consistently(w.changed, "100ms").ShouldNot(Receive(), "nothing has changed")
+	w.Consistently(w.changed, 2*pace.TellEvery).ShouldNot(Receive(), "nothing has changed")
 
 	w.server.Has("third", theirs)
 	w.Expect(w.api.Tracker().Update(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, token(download.Token.Name, "dpf/b1", "third", "3"), namespace)).To(Succeed())
