@@ -26,7 +26,7 @@ func TestAnUpgradeReadsItsSteps(t *testing.T) {
 		return s.runs("kubectl get dpuhcp dpu1 -n clusters -o jsonpath='{.spec.ocpReleaseImage}'")
 	}
 	before := release()
-	s.Expect(s.runs("! "+upgrade)).To(ContainSubstring("the operator has not seen the newest spec of the bridge"))
+	s.Expect(s.runs("! " + upgrade)).To(ContainSubstring("the operator has not seen the newest spec of the bridge"))
 	s.Expect(release()).To(Equal(before))
 
 	s.runs(`kubectl patch dpuhcp dpu1 -n clusters --subresource status --type merge -p '{"status":{"observedGeneration":1,"conditions":[

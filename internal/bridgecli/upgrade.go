@@ -153,10 +153,10 @@ func (p Platform) rollsOut() bool {
 }
 
 func (p Platform) lacksImage(to string) string {
-	if own := p.Bridge.Spec.MachineOSImage; own != "" {
+	if own := bridge.OwnImage(p.Bridge); own != "" {
 		return fmt.Sprintf("machineOSImage is %s, with which DPUs would be installed after the upgrade too: remove it, or change it together with ocpReleaseImage", own)
 	}
-	if _, found := bridge.ImageOf(p.Images, to); !found {
+	if _, found := bridge.ImageOf(p.Images, to); !found && p.Images[bridge.RepositoryKey] == "" {
 		return fmt.Sprintf("no BlueField container image is known for the release: add a key (%s) to ConfigMap ocp-bluefield-images of the operator's namespace", strings.Join(bridge.ImageKeys(to), " or "))
 	}
 	return ""

@@ -60,6 +60,10 @@ func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
 			"done done next later later later", "supports 4.22, 4.21"},
 		"back, where HyperShift has it": {func(p *bridgecli.Platform) { p.Supported = append(p.Supported, "4.20") }, "quay.io/ocp/release:4.20.9-multi",
 			"done done done blocked later later", "no older minor version"},
+		"its image is looked up": {func(p *bridgecli.Platform) {
+			p.Images = map[string]string{"repository": "quay.io/example/rhcos-bluefield"}
+		}, next,
+			"done done done next later later", "its preconditions hold"},
 		"no image":         {func(p *bridgecli.Platform) { p.Images = nil }, next, "done done done blocked later later", "add a key (4.22.1)"},
 		"an image by hand": {func(p *bridgecli.Platform) { p.Bridge.Spec.MachineOSImage = "a.b/c:d" }, next, "done done done blocked later later", "machineOSImage is a.b/c:d"},
 		"a bridge not ready": {func(p *bridgecli.Platform) {

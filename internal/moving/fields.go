@@ -20,10 +20,10 @@ var fields = []field{
 	{theirs: "controlPlaneAvailabilityPolicy", ours: "controlPlaneAvailabilityPolicy"},
 	{theirs: "virtualIP", ours: virtualIP},
 	{theirs: "machineOSURL", ours: "machineOSImage"},
-	{theirs: "dpuDeploymentRef", says: "bridges make no bf.cfg templates yet: keep ConfigMap bfcfg-<DPUCluster>.cfg, which DPUs are installed from"},
-	{theirs: "flannelEnabled", unset: true, says: "HyperShift then allocates no pod networks to Nodes, which Flannel needs; OVN-Kubernetes does not"},
-	{theirs: "nodeSelector", unset: map[string]any{"node-role.kubernetes.io/control-plane": ""}, says: "the control plane may run on any node"},
-	{theirs: "networking", says: "a bridge's hosted cluster has pod network 10.132.0.0/14 and service network 172.31.0.0/16"},
+	{theirs: "dpuDeploymentRef", ours: "dpuDeploymentRef"},
+	{theirs: "flannelEnabled", ours: "flannelEnabled"},
+	{theirs: "nodeSelector", ours: "nodeSelector", unset: map[string]any{"node-role.kubernetes.io/control-plane": ""}},
+	{theirs: "networking", ours: "networking"},
 }
 
 // Fields of a bridge that follow from another.
@@ -36,9 +36,9 @@ const (
 
 // settings say what to do about the fields of a DPFHCPProvisionerConfig that are written.
 var settings = []field{
-	{theirs: "blueFieldOCPLayerRepo", says: "write a key for each release into ConfigMap ocp-bluefield-images of the operator's namespace, or set machineOSImage in each bridge"},
+	{theirs: "blueFieldOCPLayerRepo", says: "write it under key repository into ConfigMap ocp-bluefield-images of the operator's namespace"},
 	{theirs: "disableMetalLB", says: "a bridge with metalLBVirtualIP has MetalLB announce the address. If another load balancer does, use controlPlaneAvailabilityPolicy: SingleReplica, and exposeThroughLoadBalancer without an address"},
-	{theirs: "manageDPUServiceTemplates", says: "create the DPUServiceTemplates that your DPUDeployment names yourself, or keep those that exist"},
+	{theirs: "manageDPUServiceTemplates", says: "set manageDPUServiceTemplates in each bridge"},
 	{theirs: "dpuServicesImagePullSecret", says: "name the pull Secret in the DPUServiceTemplates"},
 	{theirs: "ovsHugepagesSize", says: "reserve the hugepages of OVS in the hosted cluster yourself, e.g. by a DaemonSet that requests them"},
 	{theirs: "ovsHugepagesAmount", says: "reserve the hugepages of OVS in the hosted cluster yourself, e.g. by a DaemonSet that requests them"},

@@ -57,7 +57,7 @@ func (in Input) unlike() (all []finding.Finding) {
 	}
 	differs("baseDomain", string(spec.BaseDomain), hc.Spec.DNS.BaseDomain)
 	differs("controlPlaneAvailabilityPolicy", cmp.Or(string(spec.ControlPlaneAvailabilityPolicy), string(dpuv1.HighlyAvailable)), string(hc.Spec.ControllerAvailabilityPolicy))
-	differs("exposeThroughLoadBalancer", spec.ExposeThroughLoadBalancer, slices.ContainsFunc(hc.Spec.Services, balanced))
+	differs("exposeThroughLoadBalancer", Exposed(in.Bridge), slices.ContainsFunc(hc.Spec.Services, balanced))
 	if class := string(spec.EtcdStorageClass); class != "" {
 		differs("etcdStorageClass", class, storageClass(hc))
 	}

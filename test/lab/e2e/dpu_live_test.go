@@ -16,8 +16,8 @@ import (
 // nothing configured. All other programs of the live part are real.
 var recorders = map[string]string{
 	"coreos-installer": "", "efibootmgr": "", "systemctl": "", "sleep": "", "modprobe": "", "udevadm": "",
-	"mokutil": "echo SecureBoot disabled",
-	"lspci":   "echo '0000:03:00.0 Ethernet controller: Mellanox Technologies MT43244 BlueField-3 integrated ConnectX-7 network controller'",
+	"mokutil":   "echo SecureBoot disabled",
+	"lspci":     "echo '0000:03:00.0 Ethernet controller: Mellanox Technologies MT43244 BlueField-3 integrated ConnectX-7 network controller'",
 	"mstconfig": `case "$*" in *" q "*) echo "        ${@: -1}        False(0)        False(0)" ;; esac`,
 	"curl": `case "$*" in
 */get-object*) echo '{"status": {"phase": "DPU Config"}}' ;;
