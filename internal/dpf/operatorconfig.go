@@ -17,12 +17,12 @@ type DPFOperatorConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   DPFOperatorConfigSpec   `json:"spec,omitempty"`
-	Status DPFOperatorConfigStatus `json:"status,omitempty"`
+	Spec   DPFOperatorConfigSpec `json:"spec,omitempty"`
+	Status OperatorConfigStatus  `json:"status,omitempty"`
 }
 
-// DPFOperatorConfigStatus has the fields that we read.
-type DPFOperatorConfigStatus struct {
+// OperatorConfigStatus has the fields that we read.
+type OperatorConfigStatus struct {
 	// Version of DPF that is deployed.
 	Version string `json:"version,omitempty"`
 }
