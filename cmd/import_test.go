@@ -28,7 +28,7 @@ func TestImportPrintsBridgesAndSaysWhatTheyLack(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decoded(strings.TrimPrefix(out, "---\n"))).To(Succeed())
 	g.Expect(strings.Count(out, "kind: DPUHCPBridge\n")).To(Equal(2))
-	g.Expect(findings).To(HavePrefix("DPFHCPProvisioner dpf-hcp-provisioner-system/dpfhcpprovisioner-sample: NoCounterpart: spec."))
+	g.Expect(findings).To(HavePrefix("DPFHCPProvisioner dpf-hcp-provisioner-system/dpfhcpprovisioner-sample: RefNotPermitted: spec.dpuClusterRef "))
 }
 
 func TestImportFailsIfABridgeWouldBeRefused(t *testing.T) {
