@@ -34,17 +34,17 @@ type Platform struct {
 type State string
 
 const (
-	// Done: nothing is left to do.
+	// Done has nothing left to do.
 	Done State = "done"
-	// Next: the step's preconditions hold, and it is to be done now.
+	// Next is to be done now: its preconditions hold.
 	Next State = "next"
-	// Underway: it has begun; wait for its end.
+	// Underway has begun; wait for its end.
 	Underway State = "underway"
-	// Blocked: a precondition does not hold.
+	// Blocked lacks a precondition.
 	Blocked State = "blocked"
-	// Look: oooi cannot see whether it is done; the sentence says where to look.
+	// Look is for the reader: oooi cannot see whether it is done, and the sentence says where to look.
 	Look State = "look"
-	// Later: an earlier step comes first.
+	// Later waits for an earlier step.
 	Later State = "later"
 )
 

@@ -13,12 +13,12 @@ var OperatorGroupVersion = schema.GroupVersion{Group: "operator.dpu.nvidia.com",
 const ModeZeroTrust = "zero-trust"
 
 // DPFOperatorConfig configures DPF. There is one, and DPF looks for templates in its namespace.
-type DPFOperatorConfig struct {
+type DPFOperatorConfig struct { //nolint:revive // the kind has its name
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   DPFOperatorConfigSpec `json:"spec,omitempty"`
-	Status OperatorConfigStatus  `json:"status,omitempty"`
+	Spec   OperatorConfigSpec   `json:"spec,omitempty"`
+	Status OperatorConfigStatus `json:"status,omitempty"`
 }
 
 // OperatorConfigStatus has the fields that we read.
@@ -27,8 +27,8 @@ type OperatorConfigStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// DPFOperatorConfigSpec has the fields that we read.
-type DPFOperatorConfigSpec struct {
+// OperatorConfigSpec has the fields that we read.
+type OperatorConfigSpec struct {
 	// DeploymentMode is new in DPF 26.4; before, each flavor had a mode.
 	DeploymentMode         string                 `json:"deploymentMode,omitempty"`
 	Networking             Networking             `json:"networking,omitempty"`
@@ -52,7 +52,7 @@ type Registry struct {
 }
 
 // DPFOperatorConfigList is a list of DPFOperatorConfig.
-type DPFOperatorConfigList struct {
+type DPFOperatorConfigList struct { //nolint:revive // the kind has its name
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []DPFOperatorConfig `json:"items"`

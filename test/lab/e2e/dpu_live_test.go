@@ -36,7 +36,7 @@ func installed(t *testing.T, ctx context.Context, live []byte) (calls []string, 
 	for name, answer := range recorders {
 		path := filepath.Join(root, "recorders", name)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte("#!/bin/bash\necho \"${0##*/} $*\" >> /calls\n"+answer+"\n"), 0o755)) //nolint:gosec // a program
+		must(t, os.WriteFile(path, []byte("#!/bin/bash\necho \"${0##*/} $*\" >> /calls\n"+answer+"\n"), 0o755))
 	}
 	out, err := exec.CommandContext(ctx, "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-euxo", "pipefail", "-c", liveRoot, "live", root, os.Getenv("LAB_BIN")).CombinedOutput()
 	t.Logf("the live part says:\n%s", out)
