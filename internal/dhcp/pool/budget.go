@@ -12,7 +12,7 @@ import (
 const (
 	// writesOfOne are the writes that a client may cause at once (a booting machine needs two), and writeEach is the time until one more.
 	writesOfOne = 12
-	writeEach   = 5 * time.Second
+	writeEach   = 2 * time.Second
 	// writesOfGuests are the writes that all guests may cause at once, and guestEach is the time until one more.
 	writesOfGuests = 256
 	guestEach      = 100 * time.Millisecond
