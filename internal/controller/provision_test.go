@@ -307,6 +307,7 @@ func TestAnInfraThatWasWrittenByHandIsLeftAlone(t *testing.T) {
 	w.hostsForAll()
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
+	w.silent() // its status is written, too
 	before := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	w.told("c1", fmt.Sprintf("Warning InfraExists: Infra %s/c1 exists and was not created from this HostedCluster; the operator does not change it: remove annotation hostedcluster.densityops.com/infra, or delete the Infra to have it recreated", w.ns))
