@@ -137,7 +137,7 @@ func TestABridgeIsJudgedByTheNameThatIsMadeUp(t *testing.T) {
 	w.admits("first")
 	b := w.bridge("")
 	b.GenerateName = "b-"
-	w.Expect(w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring("DPUHCPBridge first already has DPUCluster")))
+	w.Eventually(func() error { return w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll) }).Should(MatchError(ContainSubstring("DPUHCPBridge first already has DPUCluster")))
 	w.creates(w.dpuCluster("free", "example.com/hosted"))
 	b.Spec.DPUClusterRef.Name = "free"
 	w.Eventually(func() error { return w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll) }).Should(Succeed())
