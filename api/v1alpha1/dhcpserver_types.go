@@ -17,8 +17,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.mac) != has(self.clientID)",message="set exactly one of mac and clientID, e.g. mac: 52:54:00:00:01:01"
 type Reservation struct {
 	// The address; inside the CIDR, in the pool or not. A running machine keeps its address: the machine that has this address, and
-	// the one that it is reserved for, change at their next boot (event ReservationPending). To free an address, reserve it for the
-	// machine that needs it and restart the machine that has it. Deleting a DHCPLease does not free it: the server writes it again.
+	// the one that it is reserved for, change at their next boot (event ReservationPending). To free the address of a
+	// machine that runs, reserve it for the machine that needs it and restart both; of one that is gone, oooi leases release IP.
+	// Deleting a DHCPLease does not free it: the server writes it again.
 	IP IPv4Address `json:"ip"`
 	// MAC address of the client.
 	// +optional

@@ -15,6 +15,7 @@
 //   - internal/dhcp: events of its leases
 //   - internal/dhcp/leasekube: leases
 //   - internal/bridgecli: what the administrator has it make
+//   - internal/leasecli: leases that the administrator releases or imports
 package apply
 
 import (

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -31,6 +32,9 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	dhcplease "github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/leasecli"
+	"github.com/cldmnky/oooi/internal/moving/leasefile"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
@@ -233,6 +237,34 @@ func TestTheDaemonInACluster(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(d.asks("127.0.0.10", two)).To(BeNil()) // a NAK is broadcast, which the loopback device does not carry
 		g.Expect(get("http://127.0.0.1:9402/metrics")).To(ContainSubstring(`oooi_dhcp_messages_total{kind="renewing",outcome="nak/held-by-another"} 1`))
+	})
+	t.Run("what somebody releases by hand is free for another", func(t *testing.T) {
+		g := NewWithT(t)
+		pools, err := leasecli.InCluster(t.Context(), d.api, "default", "")
+		g.Expect(err).NotTo(HaveOccurred())
+		store, done, err := pools[0].Open()
+		g.Expect(err).NotTo(HaveOccurred())
+		d.answered("127.0.0.11", one)
+		var told []string
+		r := leasecli.Releasing{Store: store, IP: netip.MustParseAddr("127.0.0.11"), Instances: pools[0].Instances}
+		g.Expect(r.Release(t.Context(), func(what string) { told = append(told, what) })).To(Succeed())
+		g.Expect(told).To(HaveLen(2))
+		g.Expect(d.answered("127.0.0.11", two).MessageType()).To(Equal(dhcpv4.MessageTypeAck))
+		g.Expect(done()).To(Succeed())
+	})
+	t.Run("a lease that somebody imports is its client's alone", func(t *testing.T) {
+		g := NewWithT(t)
+		pools, err := leasecli.InCluster(t.Context(), d.api, "default", "c1-dhcp")
+		g.Expect(err).NotTo(HaveOccurred())
+		store, _, err := pools[0].Open()
+		g.Expect(err).NotTo(HaveOccurred())
+		e := leasefile.Entry{IP: netip.MustParseAddr("127.0.0.12"), Client: dhcplease.Client{MAC: "52:54:00:00:00:03"}, Ends: time.Now().Add(time.Hour)}
+		var count leasecli.Count
+		g.Expect(leasecli.Importing{Store: store, Config: pools[0].Config, Now: time.Now()}.All(t.Context(), []leasefile.Entry{e}, &count, nil)).To(Succeed())
+		g.Expect(count).To(Equal(leasecli.Count{Leased: 1}))
+		g.Expect(d.asks("127.0.0.12", two)).To(BeNil()) // a NAK, as above
+		g.Expect(d.answered("127.0.0.12", "52:54:00:00:00:03").MessageType()).To(Equal(dhcpv4.MessageTypeAck))
+		g.Expect(d.lease("127.0.0.12")).To(HaveField("Labels", HaveKeyWithValue(names.LabelInfra, "c1")))
 	})
 	t.Run("a configuration that cannot be served changes nothing and is reported", func(t *testing.T) {
 		g := NewWithT(t)

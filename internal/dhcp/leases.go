@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 )
 
 func (i *instance) keepLeases(ctx context.Context) error {
@@ -49,15 +49,8 @@ func (i *instance) sync(ctx context.Context) error {
 	}
 }
 
-// labels of every lease: the Infra's, which the planner put on our object, and our own.
 func (i *instance) labels() map[string]string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	labels := map[string]string{names.LabelServer: i.Name}
-	for _, key := range []string{names.LabelInfra, names.LabelInfraNamespace, names.LabelOwnerUID} {
-		if i.object != nil && i.object.Labels[key] != "" {
-			labels[key] = i.object.Labels[key]
-		}
-	}
-	return labels
+	return leasekube.Labels(i.Name, i.object)
 }

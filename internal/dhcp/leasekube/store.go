@@ -137,29 +137,45 @@ func (s *Store) understood(take func(lease.Record)) func(*v1alpha1.DHCPLease) {
 }
 
 func (s *Store) object(r lease.Record) *v1alpha1.DHCPLease {
-	object := &v1alpha1.DHCPLease{
+	return &v1alpha1.DHCPLease{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Namespace, Name: names.Lease(s.Server, r.IP), Labels: s.Labels(), ResourceVersion: strconv.FormatUint(r.Version, 10),
 		},
-		Spec: v1alpha1.DHCPLeaseSpec{
-			IP: v1alpha1.IPv4Address(r.IP.String()), MAC: v1alpha1.MACAddress(r.Client.MAC), ClientID: r.ClientID, Hostname: r.Hostname,
-			ServerRef: v1alpha1.ServerReference{Name: v1alpha1.ObjectName(s.Server)}, State: v1alpha1.LeaseState(r.State),
-			DurableUntilTime: metav1.NewMicroTime(r.Horizon),
-		},
+		Spec: SpecOf(r, s.Server),
+	}
+}
+
+// SpecOf converts a record of a DHCPServer to the spec of a DHCPLease.
+func SpecOf(r lease.Record, server string) v1alpha1.DHCPLeaseSpec {
+	spec := v1alpha1.DHCPLeaseSpec{
+		IP: v1alpha1.IPv4Address(r.IP.String()), MAC: v1alpha1.MACAddress(r.Client.MAC), ClientID: r.ClientID, Hostname: r.Hostname,
+		ServerRef: v1alpha1.ServerReference{Name: v1alpha1.ObjectName(server)}, State: v1alpha1.LeaseState(r.State),
+		DurableUntilTime: metav1.NewMicroTime(r.Horizon),
 	}
 	if r.Client.ID != "" {
-		object.Spec.ClientID = r.Client.ID
+		spec.ClientID = r.Client.ID
 	}
 	if !r.Expires.IsZero() {
-		object.Spec.ExpirationTime = r.Expires.UTC().Format(time.RFC3339)
+		spec.ExpirationTime = r.Expires.UTC().Format(time.RFC3339)
 	}
 	if r.VM.UID != "" {
-		object.Spec.VMRef = &v1alpha1.VMReference{Namespace: v1alpha1.ObjectName(r.VM.Namespace), Name: v1alpha1.ObjectName(r.VM.Name), UID: types.UID(r.VM.UID)}
+		spec.VMRef = &v1alpha1.VMReference{Namespace: v1alpha1.ObjectName(r.VM.Namespace), Name: v1alpha1.ObjectName(r.VM.Name), UID: types.UID(r.VM.UID)}
 	}
 	for _, i := range r.Dropped {
-		object.Spec.Dropped = append(object.Spec.Dropped, v1alpha1.IPv4Address(i.String()))
+		spec.Dropped = append(spec.Dropped, v1alpha1.IPv4Address(i.String()))
 	}
-	return object
+	return spec
+}
+
+// Labels of every lease of a server: the Infra's, which the planner put on the DHCPServer (nil: it was not seen yet), and our own.
+func Labels(server string, object *v1alpha1.DHCPServer) map[string]string {
+	labels := map[string]string{names.LabelServer: server}
+	for _, key := range []string{names.LabelInfra, names.LabelInfraNamespace, names.LabelOwnerUID} {
+		if object != nil && object.Labels[key] != "" {
+			labels[key] = object.Labels[key]
+		}
+	}
+	return labels
 }
 
 // Record converts a DHCPLease to a record. An error means that no daemon of ours wrote it.

@@ -4,8 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/netip"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
 func (l *Log) load() error {
@@ -36,6 +41,21 @@ func (l *Log) load() error {
 	log.Warn("the lease file was cut off or damaged; what could be read is served")
 	l.clock.Born = time.Time{} // leases may be lost: probe as a new server does
 	return nil
+}
+
+// Read gives the records of a lease file to take, sorted by address, whether or not a daemon has it open. damaged is how many octets could not be
+// read: the last entry, if a daemon is just writing it.
+func Read(path string, take func(lease.Record)) (damaged int, err error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("reading leases: %w", err)
+	}
+	l := Log{records: map[netip.Addr]lease.Record{}}
+	octets, _ := skipped(content, parse(content, l.apply))
+	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
+		take(l.records[ip])
+	}
+	return octets, nil
 }
 
 // copyMost is how much of a damaged file is copied: a copy of all of it would take up the room of the leases.

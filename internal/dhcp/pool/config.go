@@ -53,6 +53,19 @@ func (c *Config) never(a netip.Addr) bool {
 	return c.foreign(a) != "" || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || slices.Contains(c.Network.NTP, a)
 }
 
+// Closed says why a client cannot be bound to an address; empty if it can.
+func (c *Config) Closed(a netip.Addr, to lease.Client) string {
+	switch r, reserved := find(c.Reservations, func(r Reservation) bool { return r.IP == a }); {
+	case !c.Network.Subnet.Contains(a):
+		return "it is outside " + c.Network.Subnet.String()
+	case c.never(a):
+		return "it is a server's, a gateway's, or the network's own"
+	case reserved && r.Client != to:
+		return "it is reserved for " + r.Client.String()
+	}
+	return ""
+}
+
 // foreign says why even its holder must leave an address (dhcp-rules.md#wire-6, a). A holder keeps an excluded address: why it is excluded is
 // not known here.
 func (c *Config) foreign(a netip.Addr) string {

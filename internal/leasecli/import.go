@@ -1,0 +1,84 @@
+package leasecli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/moving/leasefile"
+)
+
+// Importing is where leases go.
+type Importing struct {
+	// Store is nil to write nothing.
+	Store  lease.Store
+	Config pool.Config
+	Now    time.Time
+}
+
+// Count is what became of entries.
+type Count struct{ Leased, Already, Ended, Refused int }
+
+// All makes entries leases. told hears which lines were refused, and what to do about each. An error names the line, and means that the store does
+// not work, so that the next entry would fail as well.
+func (i Importing) All(ctx context.Context, entries []leasefile.Entry, count *Count, told func(line int, what string)) error {
+	for _, e := range entries {
+		if e.Over != "" || !e.Ends.IsZero() && !i.Now.Before(e.Ends) {
+			count.Ended++
+			continue
+		}
+		refused, err := i.take(ctx, e, count)
+		if err != nil {
+			return fmt.Errorf("%d: %s: %w", e.Line, e.IP, err)
+		}
+		if refused != "" {
+			count.Refused++
+			told(e.Line, fmt.Sprintf("%s of %s: %s", e.IP, e.Client, refused))
+		}
+	}
+	return nil
+}
+
+func (i Importing) take(ctx context.Context, e leasefile.Entry, count *Count) (refused string, err error) {
+	if why := i.Config.Closed(e.IP, e.Client); why != "" {
+		return why + ": the client gets another address when it asks oooi", nil
+	}
+	if e.Ends.IsZero() {
+		return "its lease never ends, so that the client will not ask oooi: reserve it, " + reservation(e), nil
+	}
+	if i.Store != nil {
+		record := lease.Record{IP: e.IP, Client: e.Client, ClientID: e.ClientID, Hostname: e.Hostname, State: lease.Bound, Horizon: e.Ends, Expires: e.Ends}
+		if _, err := i.Store.Create(ctx, record); errors.Is(err, lease.ErrExists) {
+			return i.beside(ctx, e, count)
+		} else if err != nil {
+			return "", err
+		}
+	}
+	count.Leased++
+	return "", nil
+}
+
+// beside judges an entry whose address oooi has leased already.
+func (i Importing) beside(ctx context.Context, e leasefile.Entry, count *Count) (refused string, err error) {
+	has, err := i.Store.Get(ctx, e.IP)
+	switch {
+	case err != nil:
+		return "", err
+	case has.BoundTo(e.Client):
+		count.Already++
+		return "", nil
+	}
+	return fmt.Sprintf("oooi has a lease of it already, %s to %s: release that one if it is wrong (oooi leases release %s)", has.State, has.Client, e.IP), nil
+}
+
+// reservation is the entry of an Infra's list of reservations.
+func reservation(e leasefile.Entry) string {
+	key := "mac: " + e.Client.MAC
+	if e.Client.MAC == "" {
+		key = "clientID: " + e.Client.ID
+	}
+	return fmt.Sprintf("infraComponents.dhcp.reservations: [{ip: %s, %s}]", e.IP, key)
+}

@@ -1,0 +1,124 @@
+// Package leasecli is what `oooi leases` does with the leases of a DHCPServer, or of a lease file: list, show, release, export and import them.
+package leasecli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
+)
+
+// Lease is a lease of a DHCPServer; Server is empty in a lease file.
+type Lease struct {
+	Server string
+	lease.Record
+}
+
+// Sort sorts leases by server and address.
+func Sort(leases []Lease) {
+	slices.SortFunc(leases, func(a, b Lease) int { return cmp.Or(strings.Compare(a.Server, b.Server), a.IP.Compare(b.IP)) })
+}
+
+// Matching are the leases of an address, a hardware address, a client identifier, a host name or a virtual machine.
+func Matching(leases []Lease, who string) []Lease {
+	ip, _ := netip.ParseAddr(who)
+	lower := strings.ToLower(who)
+	return slices.DeleteFunc(slices.Clone(leases), func(l Lease) bool {
+		is := l.IP == ip || slices.Contains([]string{l.Client.MAC, l.Client.ID, l.ClientID, l.Hostname, l.VM.Name, l.VM.Namespace + "/" + l.VM.Name}, lower)
+		return !is
+	})
+}
+
+// Table writes leases for people, as of a time.
+func Table(to io.Writer, leases []Lease, now time.Time) error {
+	if len(leases) == 0 {
+		_, err := fmt.Fprintln(to, "no leases")
+		return err
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "IP\tCLIENT\tHOSTNAME\tVM\tSTATE\tENDS\tSERVER")
+	for _, l := range leases {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.IP, l.Client, cmp.Or(l.Hostname, "-"), cmp.Or(l.VM.Name, "-"), l.State, ends(l.Record, now), cmp.Or(l.Server, "-"))
+	}
+	return table.Flush()
+}
+
+// ends is when the client's lease ends, as far as it was told.
+func ends(r lease.Record, now time.Time) string {
+	switch {
+	case r.State != lease.Bound || r.Expires.IsZero():
+		return "-"
+	case now.After(r.Expires):
+		return duration.HumanDuration(now.Sub(r.Expires)) + " ago"
+	}
+	return "in " + duration.HumanDuration(r.Expires.Sub(now))
+}
+
+// Show writes all that is known of a lease, and when another client may get its address. grace is the server's (dhcp-rules.md#leases).
+func Show(to io.Writer, l Lease, grace time.Duration, now time.Time) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(table, "%s:\t%s\n", name, value)
+		}
+	}
+	row("Address", l.IP.String())
+	row("DHCPServer", l.Server)
+	row("Hardware address", l.Client.MAC)
+	row("Client identifier", cmp.Or(l.ClientID, l.Client.ID))
+	row("Host name", l.Hostname)
+	if l.VM.Name != "" {
+		row("Virtual machine", l.VM.Namespace+"/"+l.VM.Name)
+	}
+	row("State", string(l.State))
+	if !l.Expires.IsZero() {
+		row("Told to the client", "until "+l.Expires.UTC().Format(time.RFC3339))
+	}
+	row("Another client", next(l, grace, now))
+	return table.Flush()
+}
+
+// next says when another client may get the address (dhcp-rules.md#lease-6).
+func next(l Lease, grace time.Duration, now time.Time) string {
+	at := l.Horizon.Add(grace)
+	after := "after " + at.UTC().Format(time.RFC3339)
+	if now.After(at) {
+		after = "now"
+	}
+	switch {
+	case l.State == lease.Released:
+		return "once every instance has dropped the lease; done: " + cmp.Or(strings.Join(texts(l.Dropped), ", "), "none")
+	case l.State == lease.Bound && l.VM.Name != "":
+		return "when the virtual machine is gone, or " + after + " if it no longer exists then"
+	}
+	return after
+}
+
+func texts(all []netip.Addr) []string {
+	out := make([]string, len(all))
+	for i, a := range all {
+		out[i] = a.String()
+	}
+	return out
+}
+
+// Export writes a line of JSON for each lease: the spec of a DHCPLease, as `kubectl explain olease.spec` describes it.
+func Export(to io.Writer, leases []Lease) error {
+	encoder := json.NewEncoder(to)
+	for _, l := range leases {
+		if err := encoder.Encode(leasekube.SpecOf(l.Record, l.Server)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package leasefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+// ours reads what `oooi leases export` writes: a line of JSON for each lease, the spec of a DHCPLease. The virtual machine is left out: it has
+// another UID in another cluster, where its lease would end with the one that is not there.
+func ours(content string) ([]Entry, []Problem) {
+	var found last
+	number := 0
+	for text := range strings.Lines(content) {
+		number++
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		var spec v1alpha1.DHCPLeaseSpec
+		decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&spec); err != nil {
+			found.skip(number, "it is no line of `oooi leases export`: %v", err)
+			continue
+		}
+		if ip, ok := found.ipv4(number, string(spec.IP)); ok {
+			found.ourLease(Entry{Line: number, IP: ip, ClientID: octets(spec.ClientID), Hostname: label(spec.Hostname), Ends: spec.DurableUntilTime.UTC()}, spec)
+		}
+	}
+	return found.all()
+}
+
+func (l *last) ourLease(e Entry, spec v1alpha1.DHCPLeaseSpec) {
+	if spec.State != v1alpha1.LeaseBound {
+		e.Over = string(spec.State)
+	}
+	var identified bool
+	if e.Client, identified = client(string(spec.MAC), e.ClientID); !identified {
+		l.skip(e.Line, "%s has neither an Ethernet address nor a client identifier", e.IP)
+		return
+	}
+	l.say(e)
+}
