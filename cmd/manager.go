@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cldmnky/oooi/internal/controller"
@@ -91,6 +92,9 @@ func runManager(ctx context.Context, flags managerFlags, settings input.Settings
 		return err
 	}
 	if err := controller.Setup(manager, settings, flags.groups(), answering(manager, admission)); err != nil {
+		return err
+	}
+	if err := metrics.Registry.Register(controller.Conditions(manager.GetClient(), flags.groups())); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

@@ -1,7 +1,7 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy helm node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker oooi"
-ASSETS="kube envoy helm"   # what `make test` runs against
+COMPONENTS="kube envoy helm promtool node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker oooi"
+ASSETS="kube envoy helm promtool"   # what `make test` runs against
 
 # What `make demo` runs: no Helm, no OVN, and of a hosted cluster nothing that serves *.apps.
 DEMO="kube envoy node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel worker oooi"
@@ -88,6 +88,18 @@ KUBE_NAMES="etcd kube-apiserver kube-controller-manager kube-scheduler kube-prox
 # Helm, pinned beside the other tools of hack/.
 inputs_helm() { find "$REPO/hack/helm" -type f; }
 build_helm() { ( cd "$REPO/hack/helm" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/" tool ); }
+
+fetch_deb() { apt-get -o APT::Sandbox::User=root download -qq "$1"; }
+
+# promtool alone: the Debian package, once installed, would run a Prometheus.
+inputs_promtool() { echo prometheus; }
+build_promtool() {
+  local unpacked
+  unpacked=$(mktemp -d)
+  ( cd "$unpacked" && { fetch_deb prometheus || { apt-get update -qq && fetch_deb prometheus; }; } && dpkg -x prometheus_*.deb . )
+  install "$unpacked/usr/bin/promtool" "$BIN/promtool"
+  rm -r "$unpacked"
+}
 
 build_node() {
   local version
