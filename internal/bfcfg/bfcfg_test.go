@@ -115,6 +115,9 @@ func TestWhatMakesATemplateImpossible(t *testing.T) {
 		"no MachineConfig":        {ignition(machineConfigPath, "/etc/other.json"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "no such file"},
 		"no object":               {ignition("data:,%7B%22apiVersion", "data:,%5B%22apiVersion"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "invalid character"},
 		"no spec":                 {ignition("%22spec%22", "%22sp%22"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "spec: "},
+		"a spec that is null":     {machineConfig(`{"spec":null}`), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "its spec is null"},
+		"no MachineConfig in it":  {machineConfig("null"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "spec: "},
+		"a large MachineConfig":   {machineConfig(strings.Repeat(" ", unpackedLimit) + "{}"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "more than 4 MiB"},
 		"no image":                {func(s *Source) { s.MachineOS = "" }, MachineOSMissing, "DPUHCPBridge spec.machineOSImage", "set it"},
 		"no registry":             {func(s *Source) { s.ZeroTrust = true }, RegistryInvalid, "DPFOperatorConfig spec.provisioningController.registry", `""`},
 		"no URL":                  {func(s *Source) { s.ZeroTrust, s.Registry = true, "registry:80/a b" }, RegistryInvalid, "DPFOperatorConfig spec.provisioningController.registry", "https URL"},
@@ -152,6 +155,18 @@ func TestWhatMakesATemplateImpossible(t *testing.T) {
 				t.Errorf("%s\n%s\n%s\nwant %s\n%s\n… %s", problem.Reason, problem.Field, problem.Message, c.reason, c.field, c.messages)
 			}
 		})
+	}
+}
+
+// machineConfig replaces the MachineConfig, compressed as HyperShift does.
+func machineConfig(text string) func(*Source) {
+	return func(s *Source) {
+		config, err := s.hypershift()
+		if err != nil {
+			panic(err)
+		}
+		config.Storage.Files[fileAt(&config, machineConfigPath)].Contents = packed([]byte(text))
+		s.Ignition = marshalled(config)
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 // machineConfigPath is where the machine-config-daemon finds what to make of the first boot, e.g. the image that it rebases to.
 const machineConfigPath = "/etc/ignition-machine-config-encapsulated.json"
 
+// unpackedLimit is what a MachineConfig may have: as much as is downloaded of an ignition. A few KiB of gzip may become gigabytes.
+const unpackedLimit = 4 << 20
+
 // hypershift is what HyperShift's nodes get, in spec 3.4, which every RHCOS since 4.14 reads.
 func (s Source) hypershift() (types.Config, error) {
 	config, found, err := ignition.ParseCompatibleVersion(s.Ignition)
@@ -92,6 +95,9 @@ func (s Source) rebase(config *types.Config) error {
 	if err := json.Unmarshal(object["spec"], &spec); err != nil {
 		return missing("spec: " + err.Error())
 	}
+	if spec == nil { // as JSON's null leaves it
+		return missing("its spec is null")
+	}
 	spec["osImageURL"] = marshalled(s.MachineOS)
 	object["spec"] = marshalled(spec)
 	*contents = packed(marshalled(object))
@@ -111,7 +117,11 @@ func unpacked(contents types.Resource) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(zipped)
+	text, err := io.ReadAll(io.LimitReader(zipped, unpackedLimit+1))
+	if err == nil && len(text) > unpackedLimit {
+		return nil, fmt.Errorf("it has more than %d MiB", unpackedLimit>>20)
+	}
+	return text, err
 }
 
 // marshalled is JSON of what cannot fail to be.
