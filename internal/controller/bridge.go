@@ -74,7 +74,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if err != nil && r.observe.Settings.Ungranted("", err.Error()) != nil {
 		return soonest(retryTaken), statusErr // Roles are not watched
 	}
-	return retry(out, seen.Pause, retryForeign(p)), errors.Join(err, statusErr)
+	return retry(out, seen.Pause, retryForeign(seen)), errors.Join(err, statusErr)
 }
 
 // do applies a plan unless it is frozen. The kubeconfig is handed over independently: a wrong release or pull secret must not keep a rotated

@@ -17,11 +17,11 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// foreignEvery is how often templates of others are looked for, of which no event tells.
+// foreignEvery is how often templates of others are looked for, of which no event tells. One that is found is looked for every retryTaken.
 const foreignEvery = 5 * time.Minute
 
-func retryForeign(p bridge.Plan) time.Duration {
-	if p.Templates.Served == 0 {
+func retryForeign(seen observe.Bridge) time.Duration {
+	if !seen.WantsTemplates() {
 		return 0
 	}
 	return foreignEvery

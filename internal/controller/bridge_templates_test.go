@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -16,9 +17,12 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/ignitionserver"
 )
 
@@ -168,8 +172,24 @@ func TestABridgeMakesTheTemplateFromWhichDPFInstallsItsDPUs(t *testing.T) {
 	w.changes(config, func() {
 		w.Expect(unstructured.SetNestedField(config.Object, int64(9000), "spec", "networking", "highSpeedMTU")).To(Succeed())
 	})
-	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "TwoTemplates")
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, dpuv1.ReasonTemplatesAmbiguous)
+
+	// The bridge makes none beside it, and no event tells of its deletion.
+	w.Expect(w.api.Delete(w.ctx, &changed)).To(Succeed())
+	w.gone(&changed)
+	w.silent()
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, dpuv1.ReasonTemplatesAmbiguous)
 	w.Expect(w.api.Delete(w.ctx, theirs)).To(Succeed())
+	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Name).To(Equal(changed.Name)) })
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+}
+
+func TestTemplatesOfOthersAreLookedForWhileAnyAreWanted(t *testing.T) {
+	b := &dpuv1.DPUHCPBridge{}
+	seen := observe.Bridge{Input: bridge.Input{Bridge: b}}
+	NewWithT(t).Expect(controller.RetryForeign(seen)).To(BeZero())
+	b.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Name: "ovn"}
+	NewWithT(t).Expect(controller.RetryForeign(seen)).To(Equal(5 * time.Minute))
 }
 
 func TestATemplateIsWithdrawnForAnUpgrade(t *testing.T) {

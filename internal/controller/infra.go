@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -172,7 +173,7 @@ func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (endi
 
 func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.Result {
 	for _, f := range out.Findings {
-		if f.Reason == apply.NameTaken {
+		if f.Reason == apply.NameTaken || f.Reason == dpuv1.ReasonTemplatesAmbiguous {
 			more = append(more, retryTaken)
 		}
 	}

@@ -63,6 +63,8 @@ const (
 const (
 	// ReasonNotReported: the HostedCluster does not have the mirrored condition.
 	ReasonNotReported = "NotReported"
+	// ReasonTemplatesAmbiguous: IgnitionConfigured while a DPU has a second template, which is not the bridge's: DPF then does not install it.
+	ReasonTemplatesAmbiguous = "TemplatesAmbiguous"
 	// ReasonCleanupInProgress: HostedClusterCleanup while something still exists.
 	ReasonCleanupInProgress = "InProgress"
 	// ReasonCleanupDPUsAttached: HostedClusterCleanup while DPUs of the DPUCluster exist. DPF needs the bridge to remove their

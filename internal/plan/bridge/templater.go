@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/bfcfg"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -63,7 +64,7 @@ func (t *templater) template(of pair) {
 	good := is != nil && is.Annotations[names.AnnotationTemplateRelease] == t.release() && t.mayInstall()
 	t.keep[key.String()] = good
 	if other := t.rival(says); other != "" {
-		t.Find(finding.Refuse(templated, "TwoTemplates").Say("ConfigMap %s is a template for BFB %s and DPUFlavor %s too, and is not this bridge's: with two, DPF installs no DPU; delete it, and the bridge's takes its place", other, of.BFB, of.Flavor))
+		t.Find(finding.Refuse(templated, dpuv1.ReasonTemplatesAmbiguous).Say("ConfigMap %s is a template for BFB %s and DPUFlavor %s too, and is not this bridge's: with two, DPF installs no DPU; delete it, and the bridge's takes its place", other, of.BFB, of.Flavor))
 		return
 	}
 	if large := kept.Judge(templated, flavor); len(large) > 0 {

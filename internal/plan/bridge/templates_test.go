@@ -236,7 +236,7 @@ func TestAnothersTemplateForTheSameDPUsIsToldOf(t *testing.T) {
 	other := metav1.ObjectMeta{Namespace: "dpf-operator-system", Name: "bfcfg-d1.cfg", Annotations: says}
 	in.Templates.Foreign = []metav1.PartialObjectMetadata{{ObjectMeta: other}}
 	p := bridge.Of(in)
-	g.Expect(toldOfTemplates(p)).To(Equal([]string{"TwoTemplates"}))
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{dpuv1.ReasonTemplatesAmbiguous}))
 	g.Expect(p.Templates).To(Equal(bridge.Templating{}), "a second one would stop all installations")
 
 	in = served(t)
@@ -245,7 +245,7 @@ func TestAnothersTemplateForTheSameDPUsIsToldOf(t *testing.T) {
 	forged.Labels[names.LabelOwnerUID] = "u2"
 	in.Templates.Existing = append(in.Templates.Existing, forged)
 	p = bridge.Of(in)
-	g.Expect(toldOfTemplates(p)).To(Equal([]string{"TwoTemplates"}))
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{dpuv1.ReasonTemplatesAmbiguous}))
 	g.Expect(p.Templates).To(Equal(bridge.Templating{Served: 1}), "what is not ours is left alone")
 }
 

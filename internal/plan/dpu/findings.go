@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 )
@@ -53,7 +54,7 @@ func (f Facts) Of(d *dpf.DPU) (all []finding.Finding) {
 			Say("no ConfigMap in namespace %s is the bf.cfg template for %s, so DPF does not install DPU %s", f.Config.GetNamespace(), wanted(d), d.Name))
 	case 1:
 	default:
-		all = append(all, refuse("TemplatesAmbiguous").In(object).At("spec").
+		all = append(all, refuse(dpuv1.ReasonTemplatesAmbiguous).In(object).At("spec").
 			Say("ConfigMaps %s in namespace %s are all bf.cfg templates for %s, and DPF needs exactly one: delete the others", namesOf(templates), f.Config.GetNamespace(), wanted(d)))
 	}
 	if len(templates) == 0 || slices.ContainsFunc(templates, large) {
