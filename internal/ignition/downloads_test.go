@@ -3,9 +3,13 @@ package ignition
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,8 +129,7 @@ func TestIgnitionThatIsNotRenderedYetIsAskedForAgain(t *testing.T) {
 	w := newWorld(t)
 	w.becomes(HaveField("Message", ContainSubstring("HyperShift has not created Secret dpf-b1/token-b1-1a2b3c4d yet")))
 	w.writes(token(download.Token.Name, "dpf/b1", "mine", "1"))
-	w.Eventually(w.server.Heard).ShouldNot(BeEmpty())
-	w.Expect(w.all.Follow(by, download).Reason).To(Equal("WaitingForIgnition"))
+	w.becomes(And(HaveField("Reason", "WaitingForIgnition"), HaveField("Message", ContainSubstring("(511)"))))
 	w.server.Has("mine", ours)
 	w.becomes(content(ours))
 }
@@ -216,6 +219,30 @@ func TestWhyThereIsNoIgnition(t *testing.T) {
 	}
 }
 
+func TestAFailureThatLastsIsToldOnce(t *testing.T) {
+	for name, failure := range map[string]func(int) error{
+		"another port": func(n int) error {
+			return &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: n}, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 443}, Err: syscall.ECONNRESET}
+		},
+		"another time": func(n int) error {
+			return x509.CertificateInvalidError{Reason: x509.Expired, Detail: fmt.Sprintf("current time 2026-11-27T00:00:%02dZ is after 2026-11-26T00:00:00Z", n)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.writes(token(download.Token.Name, "dpf/b1", "mine", "1"))
+			var tries atomic.Int32
+			w.all.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, failure(int(tries.Add(1))) }
+			w.all.Follow(by, download)
+			w.Eventually(w.changed).Should(Receive())
+			w.Expect(w.all.Follow(by, download).Reason).To(Equal("IgnitionServerUnreachable"))
+			had := tries.Load()
+			w.Eventually(tries.Load).Should(BeNumerically(">", had+2))
+			w.Expect(w.changed).NotTo(Receive())
+		})
+	}
+}
+
 func (w *world) answers(h http.HandlerFunc) { w.server.Answers = h }
 
 // Where HyperShift's policies let only the router in, that is used.
@@ -225,7 +252,7 @@ func TestTheNextServerIsTriedIfOneDoesNotAnswer(t *testing.T) {
 	w.server.Has("mine", ours)
 	want := download
 	want.Servers = []string{"ignition-server-proxy.dpf-b1.svc:443", "router-internal-default.openshift-ingress.svc:443"}
-	got, failed := Fetch(t.Context(), func(ctx context.Context, network, address string) (net.Conn, error) {
+	got, failed := fetch(t.Context(), func(ctx context.Context, network, address string) (net.Conn, error) {
 		if address == want.Servers[0] {
 			return nil, errors.New("no route")
 		}

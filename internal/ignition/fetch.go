@@ -11,21 +11,22 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// Failure says why there is no ignition: a stable reason, and a sentence.
-type Failure struct{ Reason, Message string }
+// failure says why there is no ignition: a stable reason, and a sentence that does not change between tries.
+type failure struct{ Reason, Message string }
 
-func waiting(format string, args ...any) *Failure {
-	return &Failure{"WaitingForIgnition", fmt.Sprintf(format, args...)}
+func waiting(format string, args ...any) *failure {
+	return &failure{"WaitingForIgnition", fmt.Sprintf(format, args...)}
 }
 
-// Fetch downloads ignition. It follows no redirect and asks no proxy, and connects to nothing but the servers that want names.
-func Fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, token []byte) ([]byte, *Failure) {
+// fetch downloads ignition. It follows no redirect and asks no proxy, and connects to nothing but the servers that want names.
+func fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, token []byte) ([]byte, *failure) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, waiting("Secret %s has no certificate in tls.crt", want.CA)
@@ -42,7 +43,7 @@ func Fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, tok
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request(ctx, want, token))
 	if err != nil {
-		return nil, &Failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server %s is not reached: %v", want.Host, unwrapped(err))}
+		return nil, &failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server %s is not reached: %v", want.Host, said(err))}
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, most+1))
@@ -50,9 +51,9 @@ func Fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, tok
 	case response.StatusCode != http.StatusOK:
 		return nil, refusal(want, response.StatusCode)
 	case err != nil:
-		return nil, &Failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server's answer was cut off: %v", err)}
+		return nil, &failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server's answer was cut off: %s", said(err))}
 	case len(content) > most:
-		return nil, &Failure{"IgnitionTooLarge", fmt.Sprintf("the ignition of NodePool %s has more than %d MiB: remove what DPUs do not need from its configuration", want.NodePool, most>>20)}
+		return nil, &failure{"IgnitionTooLarge", fmt.Sprintf("the ignition of NodePool %s has more than %d MiB: remove what DPUs do not need from its configuration", want.NodePool, most>>20)}
 	}
 	return content, nil
 }
@@ -67,16 +68,16 @@ func request(ctx context.Context, want bridge.Download, token []byte) *http.Requ
 }
 
 // refusal tells a token that the server has nothing for yet from one that it refuses.
-func refusal(want bridge.Download, status int) *Failure {
+func refusal(want bridge.Download, status int) *failure {
 	switch {
 	case status == http.StatusUnauthorized:
-		return &Failure{"IgnitionTokenRefused", fmt.Sprintf("the ignition server refuses the token in Secret %s (401)", want.Token)}
+		return &failure{"IgnitionTokenRefused", fmt.Sprintf("the ignition server refuses the token in Secret %s (401)", want.Token)}
 	case status == http.StatusNetworkAuthenticationRequired:
 		return waiting("the ignition server has not rendered the configuration of NodePool %s yet (511)", want.NodePool)
 	case status >= http.StatusInternalServerError:
-		return &Failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server fails (%d): see the logs of ignition-server in namespace %s", status, want.Token.Namespace)}
+		return &failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server fails (%d): see the logs of ignition-server in namespace %s", status, want.Token.Namespace)}
 	}
-	return &Failure{"IgnitionServerUnreachable", fmt.Sprintf("what answers as ignition server is none (%d): see Service and Route in namespace %s", status, want.Token.Namespace)}
+	return &failure{"IgnitionServerUnreachable", fmt.Sprintf("what answers as ignition server is none (%d): see Service and Route in namespace %s", status, want.Token.Namespace)}
 }
 
 // first connects to the first of some servers that accepts.
@@ -94,10 +95,13 @@ func first(ctx context.Context, dial bounded.Dial, network string, servers []str
 	return nil, errors.New(strings.Join(failed, "; "))
 }
 
-// unwrapped leaves the URL out.
-func unwrapped(err error) error {
+// varying is what errors of Go's net and crypto/x509 have that differs between tries: our end of a connection, and the time.
+var varying = regexp.MustCompile(`\S+:\d+->|current time \S+ `)
+
+// said leaves the URL out, too.
+func said(err error) string {
 	if of, is := errors.AsType[*url.Error](err); is {
-		return of.Err
+		err = of.Err
 	}
-	return err
+	return varying.ReplaceAllString(err.Error(), "")
 }

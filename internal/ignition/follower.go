@@ -13,11 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/endpoint"
-	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/guest/pace"
 	"github.com/cldmnky/oooi/internal/guest/visits"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
-	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // follower downloads one NodePool's ignition of one hash.
@@ -60,7 +58,7 @@ func (f *follower) run(ctx context.Context) {
 }
 
 // look downloads the ignition, unless the last download used the same token and is recent.
-func (f *follower) look(ctx context.Context) *Failure {
+func (f *follower) look(ctx context.Context) *failure {
 	token, failed := f.secret(ctx, f.want.Token)
 	if failed != nil {
 		return failed
@@ -69,7 +67,7 @@ func (f *follower) look(ctx context.Context) *Failure {
 		return nil
 	}
 	if of := token.Annotations[endpoint.TokenNodePool]; of != f.want.NodePool.String() {
-		return &Failure{"IgnitionTokenRefused", fmt.Sprintf("Secret %s has a token for the ignition of NodePool %q, not of %s: it is not used", f.want.Token, of, f.want.NodePool)}
+		return &failure{"IgnitionTokenRefused", fmt.Sprintf("Secret %s has a token for the ignition of NodePool %q, not of %s: it is not used", f.want.Token, of, f.want.NodePool)}
 	}
 	if len(token.Data[endpoint.TokenKey]) == 0 {
 		return waiting("Secret %s has no token yet", f.want.Token)
@@ -87,13 +85,14 @@ func (f *follower) look(ctx context.Context) *Failure {
 }
 
 // secret reads a Secret of the control plane.
-func (f *follower) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, *Failure) {
+func (f *follower) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, *failure) {
 	s, err := f.downloads.secrets.Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, waiting("HyperShift has not created Secret %s yet", key)
 	case apierrors.IsForbidden(err):
-		return nil, &Failure{input.GuestNotGranted, fmt.Sprintf("the operator may not read Secrets in namespace %s, which the ignition server's token is in: %s", key.Namespace, finding.Granting(key.Namespace, "dpu-bridge", "bridge.namespaces"))}
+		denied := bridge.Denied("", key.Namespace)
+		return nil, &failure{denied.Reason, denied.Message}
 	case err != nil:
 		return nil, waiting("Secret %s cannot be read: %v", key, err)
 	}
@@ -101,14 +100,14 @@ func (f *follower) secret(ctx context.Context, key types.NamespacedName) (*corev
 }
 
 // download takes its turn.
-func (f *follower) download(ctx context.Context, ca, token []byte) ([]byte, *Failure) {
+func (f *follower) download(ctx context.Context, ca, token []byte) ([]byte, *failure) {
 	select {
 	case f.downloads.turns <- struct{}{}:
 		defer func() { <-f.downloads.turns }()
 	case <-ctx.Done():
 		return nil, waiting("the operator ends")
 	}
-	return Fetch(ctx, f.downloads.Dial, f.want, ca, token)
+	return fetch(ctx, f.downloads.Dial, f.want, ca, token)
 }
 
 // has keeps content, and tells if it is new.
@@ -122,11 +121,11 @@ func (f *follower) has(content []byte, release string) {
 	pace.Poke(f.News)
 }
 
-// fails keeps why a download failed, beside older content, and tells if the reason is new: messages differ in ports and times.
-func (f *follower) fails(why *Failure) {
+// fails keeps why a download failed, beside older content, and tells if that is new: one reason has several messages.
+func (f *follower) fails(why *failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.state.Reason != why.Reason {
+	if f.state.Reason != why.Reason || f.state.Message != why.Message {
 		f.state.Reason, f.state.Message = why.Reason, why.Message
 		pace.Poke(f.News)
 	}

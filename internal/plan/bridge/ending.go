@@ -66,7 +66,7 @@ func End(in Remains) Ending {
 	case len(in.missed()) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"%s; or keep the remaining objects and finish with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
-			denied("", in.missed()[0]).Message, in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
+			Denied("", in.missed()[0]).Message, in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case len(inUse) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"HostedCluster %s/%s uses Secret %s, which is deleted with this bridge, but has lost the bridge's labels: restore them with: %s; or keep only the HostedCluster and the Secret, without NodePool, address and ignition, and delete the rest with: kubectl -n %s annotate dpuhcpbridge %s %s=true",

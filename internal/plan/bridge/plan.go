@@ -188,9 +188,9 @@ func (in Input) inject(p *Plan) {
 	case source.Name == "":
 		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("the HostedCluster names no kubeconfig yet (status.kubeconfig)"))
 	case in.Kubeconfig.Secret.Denied:
-		p.Find(denied(kind, source.Namespace))
+		p.Find(Denied(kind, source.Namespace))
 	case in.Injected.Denied:
-		p.Find(denied(kind, key.Namespace))
+		p.Find(Denied(kind, key.Namespace))
 	case in.Kubeconfig.Secret.Secret == nil:
 		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("Secret %s with the hosted cluster's kubeconfig does not exist", source))
 	case in.Kubeconfig.Refused != "":

@@ -51,7 +51,8 @@ func Reported(b *dpuv1.DPUHCPBridge) bool {
 	return meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionHostedClusterAvailable) != nil
 }
 
-func denied(condition, namespace string) finding.Finding {
+// Denied says that the operator may not read Secrets in a namespace, and how to grant it.
+func Denied(condition, namespace string) finding.Finding {
 	return finding.Wait(condition, input.GuestNotGranted).
 		Say("the operator may not read Secrets in namespace %s: %s", namespace, finding.Granting(namespace, "dpu-bridge", "bridge.namespaces"))
 }

@@ -25,7 +25,7 @@ const KeyLength = 32
 func (in Input) secrets() (all []finding.Finding) {
 	const kind = dpuv1.ConditionSecretsValid
 	if in.PullSecret.Denied || in.SSHKey.Denied || in.Key.Denied {
-		return one(denied(kind, in.Bridge.Namespace))
+		return one(Denied(kind, in.Bridge.Namespace))
 	}
 	for _, s := range []struct {
 		Secret
