@@ -31,7 +31,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},
 		"an annotation's mistake":  {stdin: asking, args: []string{"-f", "-"}, code: 1, out: "HostedCluster clusters/c1", err: "infra clusters/c1 would not work"},
 		"one beside the Infra":     {stdin: asking + asked, args: []string{"-f", "-"}, code: 1, out: "CIDRMissing", err: "infra clusters/c1 would not work"},
-		"a bridge":                 {args: []string{"-f", bridgeFiles + "bridges/in.yaml"}, code: 1, out: "FlavorChecksSize", err: "bridge dpf/dpu1 would not work"},
+		"a bridge":                 {args: []string{"-f", bridgeFiles + "bridges/in.yaml"}, code: 1, out: "TemplateTooLarge", err: "bridge dpf/dpu1 would not work"},
 		"a bridge alone":           {args: []string{"-f", bridgeFiles + "bridge-alone/in.yaml"}, code: 1, out: "the files contain no DPFOperatorConfig", err: "bridge clusters/dpu1 would not work"},
 		"no file":                  {code: 2, err: "give files with -f"},
 		"a file that is not there": {args: []string{"-f", "missing.yaml"}, code: 2, err: "missing.yaml"},

@@ -11,12 +11,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 )
 
-const (
-	// dpfLimit is the size of bf.cfg that DPF installs without the flavor's annotation (pkg/bfcfg/bfcfg.go, MaxBFSize).
-	dpfLimit = 128 << 10
-	// configMapLimit leaves 8 KiB of the 1 MiB that a ConfigMap may have to its metadata.
-	configMapLimit = 1<<20 - 8<<10
-)
+// configMapLimit leaves 8 KiB of the 1 MiB that a ConfigMap may have to its metadata.
+const configMapLimit = 1<<20 - 8<<10
 
 // Template is the text of BF_CFG_TEMPLATE; the same Source gives the same bytes. The error is a *Problem if it can be mended by a user.
 func Template(from Source) ([]byte, error) {
@@ -49,8 +45,8 @@ func (s Source) fits(template, bf int) error {
 	if template > configMapLimit {
 		return &Problem{TemplateTooLarge, field, fmt.Sprintf("the template has %d bytes, and a ConfigMap may have %d: move large files from the flavor into an image", template, configMapLimit)}
 	}
-	if _, skip := s.Flavor.Annotations[dpf.AnnotationSkipSizeCheck]; !skip && bf > dpfLimit {
-		return &Problem{TemplateTooLarge, "DPUFlavor metadata.annotations", fmt.Sprintf("the template has up to %d bytes, and DPF installs %d: annotate the flavor with %s=\"\"", bf, dpfLimit, dpf.AnnotationSkipSizeCheck)}
+	if _, skip := s.Flavor.Annotations[dpf.AnnotationSkipSizeCheck]; !skip && bf > dpf.MaxBFSize {
+		return &Problem{TemplateTooLarge, "DPUFlavor metadata.annotations", fmt.Sprintf("the template has up to %d bytes, and DPF installs %d: annotate the flavor with %s=\"\"", bf, dpf.MaxBFSize, dpf.AnnotationSkipSizeCheck)}
 	}
 	return nil
 }

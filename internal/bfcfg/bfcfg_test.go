@@ -185,7 +185,7 @@ func TestAnnotatedFlavorsMayBeLarge(t *testing.T) {
 	}
 	large(&from, text)
 	made, err := Template(from)
-	if err != nil || len(made) < dpfLimit {
+	if err != nil || len(made) < dpf.MaxBFSize {
 		t.Errorf("%d bytes, %v", len(made), err)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -37,13 +35,10 @@ type Seen struct {
 func See(ctx context.Context, api client.Reader, b *dpuv1.DPUHCPBridge) (Seen, error) {
 	r := reading{ctx: ctx, api: api}
 	r.seen.DPUs = r.dpus(b)
-	r.seen.Facts.Flavors = r.all(dpu.FlavorKind)
-	if configs := r.all(dpu.ConfigKind); len(configs) > 0 { // DPF has one
-		templates := &corev1.ConfigMapList{}
-		if r.list("bf.cfg templates", templates, client.InNamespace(configs[0].GetNamespace()), client.MatchingLabels{dpu.TemplateLabel: "true"}) {
-			r.seen.Facts.Config, r.seen.Facts.Templates = &configs[0], templates.Items
-		}
-	}
+	flavors := &dpf.DPUFlavorList{}
+	r.list("DPUFlavors", flavors)
+	r.seen.Facts.Flavors = flavors.Items
+	r.templates()
 	r.seen.Approved = r.approved(b)
 	return r.seen, r.err
 }
@@ -86,11 +81,14 @@ func (r *reading) dpus(b *dpuv1.DPUHCPBridge) []dpf.DPU {
 	return all
 }
 
-func (r *reading) all(kind schema.GroupVersionKind) []unstructured.Unstructured {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	r.list(kind.Kind+"s", list)
-	return list.Items
+// templates are read where the one DPFOperatorConfig is. Without them, nothing is known of templates.
+func (r *reading) templates() {
+	configs, templates := &dpf.DPFOperatorConfigList{}, &corev1.ConfigMapList{}
+	r.list("DPFOperatorConfigs", configs)
+	config, _ := dpf.Only(configs.Items)
+	if config == nil || r.list("bf.cfg templates", templates, client.InNamespace(config.Namespace), client.MatchingLabels{dpf.LabelTemplate: "true"}) {
+		r.seen.Facts.Configs, r.seen.Facts.Templates = configs.Items, templates.Items
+	}
 }
 
 // approved reads the Events of the bridge.

@@ -18,8 +18,8 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/bridgecli"
 	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/approve"
-	"github.com/cldmnky/oooi/internal/plan/dpu"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -73,14 +73,14 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	seen := see(api)
 	g.Expect(seen.DPUs).To(HaveExactElements(HaveField("Name", "node1-bf3"), HaveField("Name", "node2-bf3")))
 	g.Expect(seen.DPUs[0].Spec).To(And(HaveField("BFB", "rhcos"), HaveField("DPUFlavor", "ovn")))
-	g.Expect(seen.Facts.Config).To(BeNil())
+	g.Expect(seen.Facts.Configs).To(BeEmpty())
 
-	g.Expect(cluster.Install(open(dpu.FlavorKind, "dpuflavors"), open(dpu.ConfigKind, "dpfoperatorconfigs"))).To(Succeed())
+	g.Expect(cluster.Install(open(flavorKind, "dpuflavors"), open(configKind, "dpfoperatorconfigs"))).To(Succeed())
 	api = as(cluster.Admin) // it knows the new kinds
-	g.Expect(api.Create(ctx, made(dpu.ConfigKind, "dpf", nil))).To(Succeed())
-	g.Expect(api.Create(ctx, made(dpu.FlavorKind, "ovn", nil))).To(Succeed())
+	g.Expect(api.Create(ctx, made(configKind, "dpf", nil))).To(Succeed())
+	g.Expect(api.Create(ctx, made(flavorKind, "ovn", nil))).To(Succeed())
 	for name, label := range map[string]string{"template": "true", "none": "false"} {
-		g.Expect(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{dpu.TemplateLabel: label}}})).To(Succeed())
+		g.Expect(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{dpf.LabelTemplate: label}}})).To(Succeed())
 	}
 	now := time.Now().Truncate(time.Second)
 	for name, n := range map[string]approve.Notice{
@@ -96,8 +96,8 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	}
 	seen = see(api)
 	g.Expect(seen.NotRead).To(BeEmpty())
-	g.Expect(seen.Facts.Config.GetName()).To(Equal("dpf"))
-	g.Expect(seen.Facts.Flavors).To(HaveExactElements(HaveField("GetName()", "ovn")))
+	g.Expect(seen.Facts.Configs).To(HaveExactElements(HaveField("Name", "dpf")))
+	g.Expect(seen.Facts.Flavors).To(HaveExactElements(HaveField("Name", "ovn")))
 	g.Expect(seen.Facts.Templates).To(HaveExactElements(HaveField("Name", "template")))
 	g.Expect(seen.Approved).To(HaveLen(1))
 	g.Expect(seen.Approved["node1-bf3"]).To(BeTemporally("==", now))
@@ -108,4 +108,8 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 		"DPUs: you may not list them", "DPUFlavors: you may not list them", "DPFOperatorConfigs: you may not list them", "Events: you may not list them"))
 }
 
-var dpuKind = dpu.FlavorKind.GroupVersion().WithKind("DPU")
+var (
+	dpuKind    = dpf.GroupVersion.WithKind("DPU")
+	flavorKind = dpf.GroupVersion.WithKind("DPUFlavor")
+	configKind = dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig")
+)

@@ -9,8 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AnnotationSkipSizeCheck of a DPUFlavor, with any value, lets DPF install a bf.cfg of more than 128 KiB (pkg/bfcfg/bfcfg.go).
-const AnnotationSkipSizeCheck = "provisioning.dpu.nvidia.com/skip-bfcfg-size-check"
+const (
+	// AnnotationSkipSizeCheck of a DPUFlavor, with any value, lets DPF install a bf.cfg of more than MaxBFSize.
+	AnnotationSkipSizeCheck = "provisioning.dpu.nvidia.com/skip-bfcfg-size-check"
+	// MaxBFSize is in octets (pkg/bfcfg/bfcfg.go).
+	MaxBFSize = 128 << 10
+)
 
 // DPUFlavor says how DPUs are configured. DPF does not let its spec change.
 type DPUFlavor struct {

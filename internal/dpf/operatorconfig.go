@@ -1,9 +1,12 @@
 package dpf
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 )
 
 // OperatorGroupVersion is that of DPFOperatorConfig (api/operator/v1alpha1).
@@ -40,15 +43,29 @@ type Networking struct {
 	HighSpeedMTU int `json:"highSpeedMTU,omitempty"`
 }
 
-// ProvisioningController has the address of the registry that zero-trust DPUs download from.
+// ProvisioningController says what DPUs are installed from.
 type ProvisioningController struct {
-	Registry Registry `json:"registry,omitempty"`
+	// EnableDynamicBFCFGTemplates has DPF look for templates, unless BFCFGTemplateConfigMap names one for all DPUs.
+	EnableDynamicBFCFGTemplates bool     `json:"enableDynamicBFCFGTemplates,omitempty"`
+	BFCFGTemplateConfigMap      *string  `json:"bfCFGTemplateConfigMap,omitempty"`
+	Registry                    Registry `json:"registry,omitempty"`
 }
 
 // Registry is DPF's bfb-registry. The address of the load balancer comes first.
 type Registry struct {
 	LoadBalancerAddress string `json:"loadBalancerAddress,omitempty"`
 	Address             string `json:"address,omitempty"`
+}
+
+// Only is the one DPFOperatorConfig that DPF works with. With none or several it is nil, and a sentence says what to do.
+func Only(all []DPFOperatorConfig) (one *DPFOperatorConfig, problem string) {
+	switch len(all) {
+	case 0:
+		return nil, "there is no DPFOperatorConfig, in whose namespace DPF looks for templates: create it"
+	case 1:
+		return &all[0], ""
+	}
+	return nil, fmt.Sprintf("there are %d DPFOperatorConfigs, and DPF works with one: delete the others (kubectl get dpfoperatorconfigs -A)", len(all))
 }
 
 // DPFOperatorConfigList is a list of DPFOperatorConfig.
@@ -60,7 +77,11 @@ type DPFOperatorConfigList struct { //nolint:revive // the kind has its name
 
 // DeepCopyObject copies c.
 func (c *DPFOperatorConfig) DeepCopyObject() runtime.Object {
-	return &DPFOperatorConfig{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy(), Spec: c.Spec, Status: c.Status}
+	out := &DPFOperatorConfig{TypeMeta: c.TypeMeta, ObjectMeta: *c.ObjectMeta.DeepCopy(), Spec: c.Spec, Status: c.Status}
+	if name := c.Spec.ProvisioningController.BFCFGTemplateConfigMap; name != nil {
+		out.Spec.ProvisioningController.BFCFGTemplateConfigMap = ptr.To(*name)
+	}
+	return out
 }
 
 // DeepCopyObject copies l.

@@ -1,5 +1,5 @@
-// Package dpf has the few fields that we read of NVIDIA's DOCA Platform Framework (doca-platform, api/provisioning/v1alpha1). Its objects
-// must be patched, never updated, because an update would lose the other fields.
+// Package dpf has the few fields that we read of the objects of NVIDIA's DOCA Platform Framework (doca-platform: api/provisioning, api/operator
+// and api/dpuservice, v1alpha1 of each). They must be patched, never updated, because an update would lose the other fields.
 package dpf
 
 import (

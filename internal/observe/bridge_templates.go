@@ -41,10 +41,11 @@ func (o *Bridges) templates(ctx context.Context, seen *Bridge) (err error) {
 		return err
 	}
 	t.Version, err = o.controlPlaneVersion(ctx, seen.HostedCluster)
-	if err != nil || len(t.Configs) != 1 {
+	config, _ := dpf.Only(t.Configs)
+	if err != nil || config == nil {
 		return err
 	}
-	t.Foreign, err = o.foreignTemplates(ctx, t.Configs[0].Namespace)
+	t.Foreign, err = o.foreignTemplates(ctx, config.Namespace)
 	return err
 }
 

@@ -6,8 +6,6 @@ import (
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -31,10 +29,9 @@ var everywhere = bridge.Settings{VirtualIPs: []netip.Prefix{netip.MustParsePrefi
 func (o Objects) Bridges() (all []Bridge) {
 	o = o.asKept()
 	bridges := pick[dpuv1.DPUHCPBridge](o, "")
-	facts := o.dpuFacts()
 	for _, b := range bridges {
 		key := named(b.Namespace, b.Name)
-		seen := Bridge{Facts: facts, Input: bridge.Input{
+		seen := Bridge{Facts: o.dpuFacts(bridge.DeploymentKey(b)), Input: bridge.Input{
 			Settings: everywhere, Bridge: b, Served: bridge.Served{DPF: true, HyperShift: true, MetalLB: true},
 			Exists:        func(uid types.UID) bool { return exists(bridges, uid) },
 			DPUCluster:    find[dpf.DPUCluster](o, bridge.ClusterKey(b)),
@@ -65,19 +62,9 @@ func exists(bridges []*dpuv1.DPUHCPBridge, uid types.UID) bool {
 	return slices.ContainsFunc(bridges, func(b *dpuv1.DPUHCPBridge) bool { return b.UID == uid })
 }
 
-func (o Objects) dpuFacts() dpu.Facts {
-	f := dpu.Facts{Templates: values(pick[corev1.ConfigMap](o, "")), Flavors: o.passedOn(dpu.FlavorKind), Deployments: o.passedOn(dpu.DeploymentKind)}
-	if configs := o.passedOn(dpu.ConfigKind); len(configs) > 0 { // DPF has one
-		f.Config = &configs[0]
+func (o Objects) dpuFacts(deployment types.NamespacedName) dpu.Facts {
+	return dpu.Facts{
+		Configs: values(pick[dpf.DPFOperatorConfig](o, "")), Templates: values(pick[corev1.ConfigMap](o, "")), Flavors: values(pick[dpf.DPUFlavor](o, "")),
+		Deployment: find[dpf.DPUDeployment](o, deployment),
 	}
-	return f
-}
-
-func (o Objects) passedOn(kind schema.GroupVersionKind) (all []unstructured.Unstructured) {
-	for _, u := range pick[unstructured.Unstructured](o, "") {
-		if u.GroupVersionKind() == kind {
-			all = append(all, *u)
-		}
-	}
-	return all
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/moving"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/plan/dpu"
 )
 
 // The kinds that planning reads, each in the one version that it knows.
@@ -32,9 +31,12 @@ var (
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	)
 	// common kinds share their names with other groups' kinds: Knative has a Service, Calico a NetworkPolicy, Karpenter a NodePool.
-	common = append(append(kinds{}, dpu.Kinds...),
+	common = kinds{
 		dpf.GroupVersion.WithKind("DPUCluster"),
 		dpf.GroupVersion.WithKind("DPU"),
+		dpf.GroupVersion.WithKind("DPUFlavor"),
+		dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig"),
+		dpf.ServiceGroupVersion.WithKind("DPUDeployment"),
 		hyperv1.GroupVersion.WithKind("NodePool"),
 		corev1.SchemeGroupVersion.WithKind("Namespace"),
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
@@ -45,10 +47,10 @@ var (
 		clusterNetworkKind, userNetworkKind, operatorNetworkKind,
 		configv1.GroupVersion.WithKind("Network"),
 		openShiftDNS, // config.openshift.io has a DNS too
-	)
+	}
 	known = slices.Concat(unmistakable, common)
 	// passedOn are kinds of which every field is kept, also those that we do not know.
-	passedOn = slices.Concat(moving.Kinds, dpu.Kinds, kinds{openShiftDNS})
+	passedOn = append(kinds{openShiftDNS}, moving.Kinds...)
 	// decisive kinds are those without which a plan may be wrong; one without a name is an error.
 	decisive = append(kinds{hyperv1.GroupVersion.WithKind("NodePool")}, unmistakable...)
 )

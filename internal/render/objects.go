@@ -30,7 +30,6 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/plan/dpu"
 )
 
 // Objects are what the files hold.
@@ -120,9 +119,6 @@ func passed(kind schema.GroupVersionKind, doc []byte) (Objects, error) {
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(doc, &u.Object); err != nil {
 		return nil, err
-	}
-	if slices.Contains(dpu.Kinds, kind) {
-		return Objects{placed(u)}, nil
 	}
 	return Objects{u}, nil
 }

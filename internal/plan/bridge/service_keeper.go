@@ -29,8 +29,8 @@ func (k keeper) because(reason string) finding.Builder {
 
 func (k keeper) keep() {
 	var runs string
-	if all := k.Input.Templates.Configs; len(all) == 1 {
-		runs = all[0].Status.Version
+	if config, _ := dpf.Only(k.Input.Templates.Configs); config != nil {
+		runs = config.Status.Version
 	}
 	services := dpfservices.Of(runs)
 	switch {

@@ -30,19 +30,18 @@ type templater struct {
 
 // reads says whether templates can be planned at all: DPF reads them in the namespace of its one DPFOperatorConfig.
 func (t *templater) reads() bool {
-	all := t.Input.Templates.Configs
-	if len(all) == 1 {
-		t.config = &all[0]
+	problem := ""
+	if t.config, problem = dpf.Only(t.Input.Templates.Configs); t.config != nil {
 		return true
 	}
 	for _, e := range t.Input.Templates.Existing {
 		t.keep[e.Namespace+"/"+e.Name] = e.Annotations[names.AnnotationTemplateRelease] == t.release()
 	}
-	if len(all) == 0 {
-		t.Find(finding.Wait(templated, "DPFOperatorConfigNotFound").Say("there is no DPFOperatorConfig, in whose namespace DPF looks for templates: create it; the bridge notices it"))
-	} else {
-		t.Find(finding.Wait(templated, "DPFOperatorConfigNotUnique").Say("there are %d DPFOperatorConfigs, and DPF works with one: delete the others (kubectl get dpfoperatorconfigs -A)", len(all)))
+	because := finding.Wait(templated, "DPFOperatorConfigNotFound")
+	if len(t.Input.Templates.Configs) > 0 {
+		because = finding.Wait(templated, "DPFOperatorConfigNotUnique")
 	}
+	t.Find(because.Say("%s; the bridge notices it", problem))
 	return false
 }
 

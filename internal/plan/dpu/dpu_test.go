@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -37,12 +36,11 @@ func is(condition string, minutes int, messages ...string) metav1.Condition {
 	return c
 }
 
-func object(text string) unstructured.Unstructured {
-	u := unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+func object[T any](text string) (o T) {
+	if err := yaml.UnmarshalStrict([]byte(text), &o); err != nil {
 		panic(err)
 	}
-	return u
+	return o
 }
 
 const (
@@ -64,7 +62,7 @@ func template(name string) corev1.ConfigMap {
 }
 
 func facts(templates ...corev1.ConfigMap) dpu.Facts {
-	return dpu.Facts{Config: ptr.To(object(config)), Flavors: []unstructured.Unstructured{object(flavor)}, Templates: templates}
+	return dpu.Facts{Configs: []dpf.DPFOperatorConfig{object[dpf.DPFOperatorConfig](config)}, Flavors: []dpf.DPUFlavor{object[dpf.DPUFlavor](flavor)}, Templates: templates}
 }
 
 func TestATemplateIsFoundAsDPFFindsIt(t *testing.T) {
@@ -101,10 +99,10 @@ func TestWhatKeepsADPUFromBeingInstalledIsFoundBefore(t *testing.T) {
 		return f
 	}
 	withFlavor := func(text string) dpu.Facts {
-		return with(func(f *dpu.Facts) { f.Flavors = []unstructured.Unstructured{object(text)} })
+		return with(func(f *dpu.Facts) { f.Flavors = []dpf.DPUFlavor{object[dpf.DPUFlavor](text)} })
 	}
 	withConfig := func(from, to string) dpu.Facts {
-		return with(func(f *dpu.Facts) { f.Config = ptr.To(object(strings.Replace(config, from, to, 1))) })
+		return with(func(f *dpu.Facts) { f.Configs[0] = object[dpf.DPFOperatorConfig](strings.Replace(config, from, to, 1)) })
 	}
 	for name, c := range map[string]struct {
 		facts dpu.Facts
@@ -112,26 +110,28 @@ func TestWhatKeepsADPUFromBeingInstalledIsFoundBefore(t *testing.T) {
 		want  []string
 	}{
 		"all is well":               {facts(template("a")), card(), nil},
-		"no template":               {facts(), card(), []string{"TemplateNotFound"}},
-		"two templates":             {facts(template("a"), template("b")), card(), []string{"TemplatesAmbiguous"}},
-		"a template of another":     {facts(), long(3), []string{"TemplateNotFound"}},
+		"no template":               {facts(), card(), []string{"waiting TemplateNotFound"}},
+		"two templates":             {facts(template("a"), template("b")), card(), []string{"refused TemplatesAmbiguous"}},
+		"a template of another":     {facts(), long(3), []string{"waiting TemplateNotFound"}},
 		"installed without":         {facts(), card(is(dpf.ConditionOSInstalled, 1)), nil},
-		"a long name":               {facts(template("a")), long(64), []string{"DPUNameTooLong"}},
+		"a long name":               {facts(template("a")), long(64), []string{"refused DPUNameTooLong"}},
 		"the longest name":          {facts(template("a")), long(63), nil},
-		"a flavor with the check":   {withFlavor(checked), card(), []string{"FlavorChecksSize"}},
-		"and a small template":      {dpu.Facts{Config: ptr.To(object(config)), Flavors: []unstructured.Unstructured{object(checked)}, Templates: []corev1.ConfigMap{small}}, card(), nil},
+		"a flavor with the check":   {withFlavor(checked), card(), []string{"refused TemplateTooLarge"}},
+		"and no template yet":       {with(func(f *dpu.Facts) { f.Flavors, f.Templates = withFlavor(checked).Flavors, nil }), card(), []string{"waiting TemplateNotFound", "warning TemplateTooLarge"}},
+		"and a small template":      {with(func(f *dpu.Facts) { f.Flavors, f.Templates = withFlavor(checked).Flavors, []corev1.ConfigMap{small} }), card(), nil},
 		"a flavor that is not read": {with(func(f *dpu.Facts) { f.Flavors = nil }), card(), nil},
-		"templates are off":         {withConfig("Templates: true", "Templates: false"), card(), []string{"TemplatesDisabled"}},
-		"templates are never on":    {withConfig("enableDynamicBFCFGTemplates: true", ""), card(), []string{"TemplatesDisabled"}},
-		"one template for all":      {withConfig("{enable", "{bfCFGTemplateConfigMap: mine, enable"), card(), []string{"TemplatesDisabled"}},
+		"templates are off":         {withConfig("Templates: true", "Templates: false"), card(), []string{"refused TemplatesDisabled"}},
+		"templates are never on":    {withConfig("enableDynamicBFCFGTemplates: true", ""), card(), []string{"refused TemplatesDisabled"}},
+		"one template for all":      {withConfig("{enable", "{bfCFGTemplateConfigMap: mine, enable"), card(), []string{"refused TemplatesDisabled"}},
+		"two configurations":        {with(func(f *dpu.Facts) { f.Configs = append(f.Configs, f.Configs...) }), card(), []string{"refused DPFOperatorConfigNotUnique"}},
 		"nothing is known":          {dpu.Facts{}, card(), nil},
-		"nothing but a name":        {dpu.Facts{}, long(64), []string{"DPUNameTooLong"}},
+		"nothing but a name":        {dpu.Facts{}, long(64), []string{"refused DPUNameTooLong"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reasons []string
 			for _, f := range c.facts.Findings([]dpf.DPU{*c.dpu, *c.dpu}) {
 				NewWithT(t).Expect(f).To(And(HaveField("Field", Not(BeEmpty())), HaveField("Of", Not(BeZero())), HaveField("Message", ContainSubstring(" "))))
-				reasons = append(reasons, f.Reason)
+				reasons = append(reasons, f.Severity.String()+" "+f.Reason)
 			}
 			NewWithT(t).Expect(reasons).To(Equal(c.want))
 		})
@@ -139,13 +139,14 @@ func TestWhatKeepsADPUFromBeingInstalledIsFoundBefore(t *testing.T) {
 }
 
 func TestAFlavorOfADPUDeploymentIsJudgedBeforeThereIsADPU(t *testing.T) {
-	f := dpu.Facts{Flavors: []unstructured.Unstructured{object(checked)}, Deployments: []unstructured.Unstructured{
-		object("{apiVersion: svc.dpu.nvidia.com/v1alpha1, kind: DPUDeployment, metadata: {name: d, namespace: dpf}, spec: {dpus: {flavor: ovn, bfb: rhcos}}}"),
-	}}
-	NewWithT(t).Expect(f.Findings(nil)).To(ConsistOf(And(
-		HaveField("Reason", "FlavorChecksSize"), HaveField("Severity", finding.Refused), HaveField("Of.Name", "ovn"),
-		WithTransform(finding.Finding.YAML, ContainSubstring("annotations:\n    provisioning.dpu.nvidia.com/skip-bfcfg-size-check: \"\"\n")))))
-	f.Deployments[0].SetNamespace("elsewhere")
+	d := object[dpf.DPUDeployment]("{apiVersion: svc.dpu.nvidia.com/v1alpha1, kind: DPUDeployment, metadata: {name: d, namespace: dpf}, spec: {dpus: {flavor: ovn, bfb: rhcos}}}")
+	f := dpu.Facts{Flavors: []dpf.DPUFlavor{object[dpf.DPUFlavor](checked)}, Deployment: &d}
+	said := And(HaveField("Reason", "TemplateTooLarge"), HaveField("Of.Name", "ovn"),
+		WithTransform(finding.Finding.YAML, ContainSubstring("annotations:\n    provisioning.dpu.nvidia.com/skip-bfcfg-size-check: \"\"\n")))
+	NewWithT(t).Expect(f.Findings(nil)).To(ConsistOf(And(said, HaveField("Severity", finding.Warning))))
+	f.Configs, f.Templates = facts().Configs, []corev1.ConfigMap{template("a")}
+	NewWithT(t).Expect(f.Findings([]dpf.DPU{*card()})).To(ConsistOf(And(said, HaveField("Severity", finding.Refused))), "the worst is told, once")
+	d.Namespace = "elsewhere"
 	NewWithT(t).Expect(f.Findings(nil)).To(BeEmpty())
 }
 

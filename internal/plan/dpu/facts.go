@@ -6,52 +6,40 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Kinds of DPF of which a field or two is read.
-var (
-	FlavorKind     = dpf.GroupVersion.WithKind("DPUFlavor")
-	ConfigKind     = schema.GroupVersionKind{Group: "operator.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPFOperatorConfig"}
-	DeploymentKind = schema.GroupVersionKind{Group: "svc.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPUDeployment"}
-	Kinds          = []schema.GroupVersionKind{FlavorKind, ConfigKind, DeploymentKind}
-)
-
-// How DPF finds the template of a DPU's bf.cfg (doca-platform: pkg/bfcfg/bfcfg.go, 0e760f28).
-const (
-	prefix = "provisioning.dpu.nvidia.com/"
-	// TemplateLabel is "true" on ConfigMaps with a template.
-	TemplateLabel = prefix + "bfcfg-template"
-	templateKey   = "BF_CFG_TEMPLATE"
-	// mostUnskipped is how many bytes a bf.cfg may have without dpf.AnnotationSkipSizeCheck on the DPUFlavor.
-	mostUnskipped = 128 << 10
-)
-
 // Facts are what the installation of DPUs depends on, as far as it was read.
 type Facts struct {
-	// Config is the DPFOperatorConfig; nil if it was not read, and Templates neither.
-	Config *unstructured.Unstructured
-	// Templates are the ConfigMaps of Config's namespace with TemplateLabel.
+	// Configs are all DPFOperatorConfigs; none if they were not read, and Templates neither.
+	Configs []dpf.DPFOperatorConfig
+	// Templates are ConfigMaps of DPFOperatorConfig's namespace, others among them.
 	Templates []corev1.ConfigMap
-	// Flavors and Deployments are those that were read.
-	Flavors, Deployments []unstructured.Unstructured
+	// Flavors are those that were read.
+	Flavors []dpf.DPUFlavor
+	// Deployment is the bridge's DPUDeployment; nil if it was not read.
+	Deployment *dpf.DPUDeployment
 }
 
 // TemplatesOf are the templates that DPF would take for a DPU. It needs exactly one.
 func (f Facts) TemplatesOf(d *dpf.DPU) (all []corev1.ConfigMap) {
-	wants := map[string]string{
-		"-cluster-name": d.Spec.Cluster.Name, "-cluster-namespace": d.Spec.Cluster.Namespace,
-		"-bfb-name": d.Spec.BFB, "-bfb-namespace": d.Namespace,
-		"-dpuflavor-name": d.Spec.DPUFlavor, "-dpuflavor-namespace": d.Namespace,
+	config, _ := dpf.Only(f.Configs)
+	if config == nil {
+		return nil
 	}
+	at := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: d.Namespace, Name: name}
+	}
+	wants := dpf.TemplateOf(types.NamespacedName{Namespace: d.Spec.Cluster.Namespace, Name: d.Spec.Cluster.Name}, at(d.Spec.BFB), at(d.Spec.DPUFlavor))
 	for _, t := range f.Templates {
-		matches := t.Namespace == f.Config.GetNamespace() && t.Labels[TemplateLabel] == "true"
-		for end, value := range wants {
-			matches = matches && t.Annotations[TemplateLabel+end] == value
+		matches := t.Namespace == config.Namespace && t.Labels[dpf.LabelTemplate] == "true"
+		for key, value := range wants {
+			matches = matches && t.Annotations[key] == value
 		}
 		if matches {
 			all = append(all, t)
@@ -61,14 +49,15 @@ func (f Facts) TemplatesOf(d *dpf.DPU) (all []corev1.ConfigMap) {
 }
 
 // flavor is one by its name; nil if it was not read.
-func (f Facts) flavor(namespace, name string) *unstructured.Unstructured {
-	i := slices.IndexFunc(f.Flavors, func(u unstructured.Unstructured) bool { return u.GetNamespace() == namespace && u.GetName() == name })
+func (f Facts) flavor(namespace, name string) *dpf.DPUFlavor {
+	i := slices.IndexFunc(f.Flavors, func(f dpf.DPUFlavor) bool { return f.Namespace == namespace && f.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return &f.Flavors[i]
 }
 
-func objectOf(u *unstructured.Unstructured) finding.Object {
-	return finding.Object{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+// objectOf names an object, which does not say its kind where a list had it.
+func objectOf(o metav1.Object, of schema.GroupVersion, kind string) finding.Object {
+	return finding.Object{APIVersion: of.String(), Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }

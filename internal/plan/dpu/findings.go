@@ -7,28 +7,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/bfcfg"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
 // Findings say what will keep DPUs of bridges from being installed, or from joining. They are known before DPF installs anything.
 func (f Facts) Findings(dpus []dpf.DPU) (all []finding.Finding) {
-	all = append(f.disabled(), f.undeployable()...)
+	all = append(f.unusable(), f.undeployable()...)
 	for i := range dpus {
 		all = append(all, f.Of(&dpus[i])...)
 	}
 	return deduplicated(all)
 }
 
-// deduplicated: DPUs have flavors in common.
+// deduplicated leaves the worst of each reason and object: DPUs have flavors in common.
 func deduplicated(all []finding.Finding) (once []finding.Finding) {
 	for _, f := range all {
-		if !slices.ContainsFunc(once, func(o finding.Finding) bool { return o.Reason == f.Reason && o.Of == f.Of }) {
+		switch i := slices.IndexFunc(once, func(o finding.Finding) bool { return o.Reason == f.Reason && o.Of == f.Of }); {
+		case i < 0:
 			once = append(once, f)
+		case f.Severity > once[i].Severity:
+			once[i] = f
 		}
 	}
 	return once
@@ -36,29 +39,33 @@ func deduplicated(all []finding.Finding) (once []finding.Finding) {
 
 // Of are the findings of one DPU. What its OS is installed from no longer matters once it is.
 func (f Facts) Of(d *dpf.DPU) (all []finding.Finding) {
-	object := finding.Object{APIVersion: dpf.GroupVersion.String(), Kind: "DPU", Namespace: d.Namespace, Name: d.Name}
+	object := objectOf(d, dpf.GroupVersion, "DPU")
 	if n := len(d.Name); n > validation.DNS1123LabelMaxLength {
 		all = append(all, refuse("DPUNameTooLong").In(object).At("metadata.name").
 			Say("DPU %s has a name of %d characters, but its host and Node get the same name, which may have at most %d: give its DPUNode or DPUDevice a shorter name; DPF joins both by a dash", d.Name, n, validation.DNS1123LabelMaxLength))
 	}
-	if installed(d) || f.Config == nil {
+	if installed(d) || len(f.Configs) == 0 {
 		return all
 	}
-	if disabled := f.disabled(); len(disabled) > 0 {
-		return append(all, disabled...)
+	if unusable := f.unusable(); len(unusable) > 0 {
+		return append(all, unusable...)
 	}
-	templates := f.TemplatesOf(d)
+	templates, at := f.TemplatesOf(d), f.Configs[0].Namespace
 	switch len(templates) {
 	case 0:
 		all = append(all, finding.Wait(dpf.ConditionOSInstalled, "TemplateNotFound").In(object).At("spec").
-			Say("no ConfigMap in namespace %s is the bf.cfg template for %s, so DPF does not install DPU %s", f.Config.GetNamespace(), wanted(d), d.Name))
+			Say("no ConfigMap in namespace %s is the bf.cfg template for %s, so DPF does not install DPU %s", at, wanted(d), d.Name))
+		return append(all, f.mayBeLarge(d.Namespace, d.Spec.DPUFlavor)...)
 	case 1:
 	default:
 		all = append(all, refuse(dpuv1.ReasonTemplatesAmbiguous).In(object).At("spec").
-			Say("ConfigMaps %s in namespace %s are all bf.cfg templates for %s, and DPF needs exactly one: delete the others", namesOf(templates), f.Config.GetNamespace(), wanted(d)))
+			Say("ConfigMaps %s in namespace %s are all bf.cfg templates for %s, and DPF needs exactly one: delete the others", namesOf(templates), at, wanted(d)))
 	}
-	if len(templates) == 0 || slices.ContainsFunc(templates, large) {
-		all = append(all, sizeChecked(f.flavor(d.Namespace, d.Spec.DPUFlavor))...)
+	for _, t := range templates {
+		if size := len(t.Data[dpf.TemplateKey]); size > dpf.MaxBFSize {
+			all = append(all, sizeChecked(f.flavor(d.Namespace, d.Spec.DPUFlavor), refuse(bfcfg.TemplateTooLarge),
+				fmt.Sprintf("ConfigMap %s has a bf.cfg of %d bytes. ", t.Name, size))...)
+		}
 	}
 	return all
 }
@@ -82,44 +89,49 @@ func namesOf(all []corev1.ConfigMap) string {
 	return strings.Join(names, ", ")
 }
 
-func large(template corev1.ConfigMap) bool { return len(template.Data[templateKey]) > mostUnskipped }
-
-// disabled says that DPF looks for no templates.
-func (f Facts) disabled() []finding.Finding {
+// unusable says that DPF looks for no templates.
+func (f Facts) unusable() []finding.Finding {
 	const controller = "spec.provisioningController"
-	if f.Config == nil {
+	if len(f.Configs) == 0 {
 		return nil
 	}
-	of := objectOf(f.Config)
-	field := strings.Split(controller, ".")
-	if fixed, found, _ := unstructured.NestedString(f.Config.Object, append(field, "bfCFGTemplateConfigMap")...); found {
-		return []finding.Finding{refuse("TemplatesDisabled").In(of).At(controller+".bfCFGTemplateConfigMap").Set(finding.Values{controller + ".bfCFGTemplateConfigMap": nil, controller + ".enableDynamicBFCFGTemplates": true}).
-			Say("DPF installs every DPU from ConfigMap %s, not from its bridge's template: remove bfCFGTemplateConfigMap, and set enableDynamicBFCFGTemplates: true", fixed)}
+	of := objectOf(&f.Configs[0], dpf.OperatorGroupVersion, "DPFOperatorConfig")
+	config, problem := dpf.Only(f.Configs)
+	if config == nil {
+		return []finding.Finding{refuse("DPFOperatorConfigNotUnique").In(of).At("metadata.name").Say("%s", problem)}
 	}
-	if on, _, _ := unstructured.NestedBool(f.Config.Object, append(field, "enableDynamicBFCFGTemplates")...); !on {
+	if fixed := config.Spec.ProvisioningController.BFCFGTemplateConfigMap; fixed != nil {
+		return []finding.Finding{refuse("TemplatesDisabled").In(of).At(controller+".bfCFGTemplateConfigMap").Set(finding.Values{controller + ".bfCFGTemplateConfigMap": nil, controller + ".enableDynamicBFCFGTemplates": true}).
+			Say("DPF installs every DPU from ConfigMap %s, not from its bridge's template: remove bfCFGTemplateConfigMap, and set enableDynamicBFCFGTemplates: true", *fixed)}
+	}
+	if !config.Spec.ProvisioningController.EnableDynamicBFCFGTemplates {
 		return []finding.Finding{refuse("TemplatesDisabled").In(of).At(controller + ".enableDynamicBFCFGTemplates").Set(finding.Values{controller + ".enableDynamicBFCFGTemplates": true}).
 			Say("DPF installs its own OS on every DPU, because it looks for no bf.cfg template: set enableDynamicBFCFGTemplates: true")}
 	}
 	return nil
 }
 
-// undeployable are findings of the flavors that DPUDeployments name, in whose namespace they are.
-func (f Facts) undeployable() (all []finding.Finding) {
-	for _, d := range f.Deployments {
-		name, _, _ := unstructured.NestedString(d.Object, "spec", "dpus", "flavor")
-		all = append(all, sizeChecked(f.flavor(d.GetNamespace(), name))...)
+// undeployable are findings of the flavor that the DPUDeployment names, in whose namespace it is.
+func (f Facts) undeployable() []finding.Finding {
+	if f.Deployment == nil {
+		return nil
 	}
-	return all
+	return f.mayBeLarge(f.Deployment.Namespace, f.Deployment.Spec.DPUs.Flavor)
 }
 
-// sizeChecked says that DPF refuses a bf.cfg of OpenShift for a flavor. Nil: it was not read.
-func sizeChecked(flavor *unstructured.Unstructured) []finding.Finding {
+// mayBeLarge warns of a flavor before there is a template whose size is known.
+func (f Facts) mayBeLarge(namespace, flavor string) []finding.Finding {
+	return sizeChecked(f.flavor(namespace, flavor), finding.Warn(dpf.ConditionOSInstalled, bfcfg.TemplateTooLarge), "")
+}
+
+// sizeChecked says that DPF checks the size of the bf.cfg for a flavor. Nil: it was not read.
+func sizeChecked(flavor *dpf.DPUFlavor, is finding.Builder, size string) []finding.Finding {
 	if flavor == nil {
 		return nil
 	}
-	if _, skips := flavor.GetAnnotations()[dpf.AnnotationSkipSizeCheck]; skips {
+	if _, skips := flavor.Annotations[dpf.AnnotationSkipSizeCheck]; skips {
 		return nil
 	}
-	return []finding.Finding{refuse("FlavorChecksSize").In(objectOf(flavor)).At("metadata.annotations").Set(finding.Values{"metadata.annotations": map[string]any{dpf.AnnotationSkipSizeCheck: ""}}).
-		Say("DPF refuses a bf.cfg of more than %d bytes, which OpenShift's are, unless the DPUFlavor has annotation %s", mostUnskipped, dpf.AnnotationSkipSizeCheck)}
+	return []finding.Finding{is.In(objectOf(flavor, dpf.GroupVersion, "DPUFlavor")).At("metadata.annotations").Set(finding.Values{"metadata.annotations": map[string]any{dpf.AnnotationSkipSizeCheck: ""}}).
+		Say("%sDPF refuses a bf.cfg of more than %d bytes, as OpenShift's may be, unless the DPUFlavor has annotation %s: set it", size, dpf.MaxBFSize, dpf.AnnotationSkipSizeCheck)}
 }
