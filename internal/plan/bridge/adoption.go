@@ -51,8 +51,7 @@ func (in Input) unlike() (all []finding.Finding) {
 	hc, spec := in.HostedCluster, in.Bridge.Spec
 	differs := func(field string, said, is any) {
 		if said != is {
-			all = append(all, finding.Refuse(dpuv1.ConditionReady, "HostedClusterDiffers").At("spec."+field).
-				Say("%s is %v, but HostedCluster %s was created with %v, which HyperShift never changes: recreate the bridge with %s: %v", field, said, in.name(), is, field, is))
+			all = append(all, in.differing(finding.Refuse, field, said, is))
 		}
 	}
 	differs("baseDomain", string(spec.BaseDomain), hc.Spec.DNS.BaseDomain)
@@ -62,10 +61,16 @@ func (in Input) unlike() (all []finding.Finding) {
 		differs("etcdStorageClass", class, storageClass(hc))
 	}
 	if hc.Spec.Platform.Type != hyperv1.NonePlatform || hc.Spec.Networking.NetworkType != hyperv1.Other || hc.Spec.Etcd.ManagementType != hyperv1.Managed || !in.refersToKey() {
-		all = append(all, finding.Refuse(dpuv1.ConditionReady, "HostedClusterDiffers").At("metadata.name").
+		all = append(all, finding.Refuse(dpuv1.ConditionReady, "HostedClusterUnsuitable").At("metadata.name").
 			Say("HostedCluster %s is not for DPUs: it needs platform None, network Other, a managed etcd, and the encryption key in Secret %s; give the bridge another name", in.name(), names.BridgeKey(in.Bridge.Name)))
 	}
 	return all
+}
+
+// differing reports a field whose value the hosted cluster cannot get any more.
+func (in Input) differing(begin func(condition, reason string) finding.Builder, field string, said, is any) finding.Finding {
+	return begin(dpuv1.ConditionReady, "HostedClusterDiffers").At("spec."+field).
+		Say("%s is %v, but HostedCluster %s was created with %v, which HyperShift never changes: a bridge of this hosted cluster has %s: %v; for a hosted cluster with %v, delete both and recreate the bridge", field, said, in.name(), is, field, is, said)
 }
 
 func balanced(s hyperv1.ServicePublishingStrategyMapping) bool {

@@ -140,8 +140,7 @@ func (in Input) differs() (all []finding.Finding) {
 		return nil
 	}
 	other := func(field string, said, is any) {
-		all = append(all, finding.Fail(dpuv1.ConditionReady, "HostedClusterDiffers").At("spec."+field).
-			Say("%s is %v, but HostedCluster %s/%s was created with %v, which HyperShift never changes: for a new hosted cluster recreate the bridge; a bridge for this one says %s: %v", field, said, hc.Namespace, hc.Name, is, field, is))
+		all = append(all, in.differing(finding.Fail, field, said, is))
 	}
 	if said, is := in.Bridge.Spec.FlannelEnabled, allocatesNodeCIDRs(hc); said != nil && *said != is {
 		other("flannelEnabled", *said, is)
