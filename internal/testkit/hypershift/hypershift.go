@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // Finalizer is HyperShift's on what it has to tear down.
@@ -38,6 +41,28 @@ func Serve(ctx context.Context, api client.Client, hc *hyperv1.HostedCluster, po
 	for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.InfrastructureReady} {
 		meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "well"})
 	}
+	return api.Status().Patch(ctx, hc, client.MergeFrom(before))
+}
+
+// RollOut reports that a HostedCluster's control plane runs its release, and that the ignition of its NodePool is served at a host for a token,
+// which is the hash of the NodePool's configuration, too.
+func RollOut(ctx context.Context, api client.Client, hc *hyperv1.HostedCluster, pool *hyperv1.NodePool, host, token string) error {
+	key := endpoint.IgnitionToken(endpoint.ControlPlaneNamespace(hc), pool.Name, token)
+	err := api.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{endpoint.TokenNodePool: client.ObjectKeyFromObject(pool).String()}},
+		Data:       map[string][]byte{endpoint.TokenKey: []byte(token), endpoint.TokenRelease: []byte(hc.Spec.Release.Image)},
+	})
+	if err != nil {
+		return err
+	}
+	poolBefore := pool.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pool.ObjectMeta, names.AnnotationConfigVersion, token)
+	if err := api.Patch(ctx, pool, client.MergeFrom(poolBefore)); err != nil {
+		return err
+	}
+	before := hc.DeepCopy()
+	hc.Status.IgnitionEndpoint = host
+	meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionFalse, Reason: "AsExpected", ObservedGeneration: hc.Generation})
 	return api.Status().Patch(ctx, hc, client.MergeFrom(before))
 }
 

@@ -79,12 +79,15 @@ func (s *Server) Dialed() []string {
 	return slices.Clone(s.dialed)
 }
 
+// Address is where it listens.
+func (s *Server) Address() string { return s.tls.Listener.Addr().String() }
+
 // Dial leads every address here.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialed = append(s.dialed, address)
 	s.mu.Unlock()
-	return (&net.Dialer{}).DialContext(ctx, network, s.tls.Listener.Addr().String())
+	return (&net.Dialer{}).DialContext(ctx, network, s.Address())
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {

@@ -159,7 +159,7 @@ type Steady struct {
 // Idle waits until the manager has written nothing for five seconds, then for length, and returns what it did and used.
 func (c *Cluster) Idle(ctx context.Context, length time.Duration) (s Steady, err error) {
 	s.idle = length
-	if err := c.settle(ctx); err != nil {
+	if err := c.Settle(ctx); err != nil {
 		return s, err
 	}
 	s.before = c.writes
@@ -196,7 +196,8 @@ func (s Steady) Rows(t *table.Table, count int, kind string, most table.MiB) {
 	t.Say("of it live heap, when last collected", s.live)
 }
 
-func (c *Cluster) settle(ctx context.Context) error {
+// Settle waits until the manager has written nothing for five seconds.
+func (c *Cluster) Settle(ctx context.Context) error {
 	const limit = time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the manager still wrote %s after everything was there", limit))
 	defer cancel()
