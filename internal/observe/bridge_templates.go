@@ -34,6 +34,13 @@ func (o *Bridges) templates(ctx context.Context, seen *Bridge) (err error) {
 		return err
 	}
 	t.Existing = byName(existing.Items)
+	configs, err := list[dpf.DPFOperatorConfigList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return err
+	}
+	if configs != nil {
+		t.Configs = configs.Items
+	}
 	if !seen.WantsTemplates() {
 		return nil
 	}
@@ -49,7 +56,7 @@ func (o *Bridges) templates(ctx context.Context, seen *Bridge) (err error) {
 	return err
 }
 
-// ofTemplates reads DPF's objects.
+// ofTemplates reads what DPUs are installed with.
 func (o *Bridges) ofTemplates(ctx context.Context, t *bridge.Templates) error {
 	flavors, err := list[dpf.DPUFlavorList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -59,18 +66,11 @@ func (o *Bridges) ofTemplates(ctx context.Context, t *bridge.Templates) error {
 	if err != nil {
 		return err
 	}
-	configs, err := list[dpf.DPFOperatorConfigList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return err
-	}
 	if flavors != nil {
 		t.Flavors = flavors.Items
 	}
 	if bfbs != nil {
 		t.BFBs = bfbs.Items
-	}
-	if configs != nil {
-		t.Configs = configs.Items
 	}
 	return nil
 }

@@ -57,8 +57,13 @@ func TestAHostedClusterIsTakenOverOnlyAsItsAnnotationSays(t *testing.T) {
 		is         func(*bridge.Input)
 		want, says string
 	}{
-		"without the annotation":             {func(in *bridge.Input) { in.HostedCluster.Annotations = nil }, "HostedClusterTaken", "annotate --overwrite hostedcluster b1 provisioning.dpu.hcp.io/adopt-by=dpf/b1"},
-		"for another bridge":                 {func(in *bridge.Input) { in.HostedCluster.Annotations[names.AnnotationAdoptBy] = "dpf/b2" }, "HostedClusterTaken", "adopt-by"},
+		"without the annotation":       {func(in *bridge.Input) { in.HostedCluster.Annotations = nil }, "HostedClusterTaken", "annotate --overwrite hostedcluster b1 provisioning.dpu.hcp.io/adopt-by=dpf/b1"},
+		"for another bridge":           {func(in *bridge.Input) { in.HostedCluster.Annotations[names.AnnotationAdoptBy] = "dpf/b2" }, "HostedClusterTaken", "adopt-by"},
+		"for one of another namespace": {func(in *bridge.Input) { in.HostedCluster.Annotations[names.AnnotationAdoptBy] = "theirs/b1" }, "HostedClusterTaken", "adopt-by"},
+		"in the namespace of another": {func(in *bridge.Input) {
+			first := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf-b1", Name: "x", CreationTimestamp: metav1.Unix(20, 0)}}
+			in.HostedCluster.CreationTimestamp, in.Neighbours = metav1.Unix(30, 0), []*hyperv1.HostedCluster{first}
+		}, "NamespaceTaken", ""},
 		"that something owns":                {func(in *bridge.Input) { in.HostedCluster.OwnerReferences = owner }, "HostedClusterTaken", "delete DPFHCPProvisioner b1 with --cascade=orphan"},
 		"of another bridge":                  {func(in *bridge.Input) { in.HostedCluster.Labels = ours(rival("dpf", older).DPUHCPBridge) }, "HostedClusterTaken", "or remove the HostedCluster"},
 		"that is deleted":                    {func(in *bridge.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, "HostedClusterTaken", ""},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -86,13 +87,19 @@ func (in Input) templates(p *Plan, bound bool) {
 	}
 	for _, e := range in.Templates.Existing {
 		switch {
-		case !in.Owns(&e):
+		case !in.Owns(&e) || !in.readByDPF(&e):
 		case t.keep[e.Namespace+"/"+e.Name]:
 			p.Templates.Served++
 		default:
 			p.Templates.Withdraw = append(p.Templates.Withdraw, e)
 		}
 	}
+}
+
+// readByDPF says whether DPF looks for templates in the namespace of one. Elsewhere anybody can make some with the bridge's labels, and the
+// operator may not be allowed to delete them, for which the hosted cluster would wait.
+func (in Input) readByDPF(template metav1.Object) bool {
+	return slices.ContainsFunc(in.Templates.Configs, func(c dpf.DPFOperatorConfig) bool { return c.Namespace == template.GetNamespace() })
 }
 
 // unreferred says why there is no DPUDeployment.

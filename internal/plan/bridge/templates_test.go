@@ -189,7 +189,7 @@ func TestWhenATemplateIsWithdrawn(t *testing.T) {
 		"DPF looks elsewhere": {func(in *bridge.Input) {
 			in.Templates.Configs[0].Namespace = "elsewhere"
 			in.Templates.Payload = bridge.Payload{}
-		}, false, []string{"WaitingForIgnition"}},
+		}, true, []string{"WaitingForIgnition"}},
 		"the manager has restarted": {func(in *bridge.Input) { in.Templates.Payload = bridge.Payload{} }, true, nil},
 		"and the ignition server does not answer": {func(in *bridge.Input) {
 			in.Templates.Payload = bridge.Payload{Reason: "IgnitionServerUnreachable", Message: "it is down"}
@@ -247,6 +247,23 @@ func TestAnothersTemplateForTheSameDPUsIsToldOf(t *testing.T) {
 	p = bridge.Of(in)
 	g.Expect(toldOfTemplates(p)).To(Equal([]string{dpuv1.ReasonTemplatesAmbiguous}))
 	g.Expect(p.Templates).To(Equal(bridge.Templating{Served: 1}), "what is not ours is left alone")
+}
+
+// Wherever DPF does not look, anybody can make one with the bridge's labels, and the operator may not be allowed to delete it: the hosted
+// cluster would wait for that.
+func TestATemplateIsLeftAloneWhereDPFDoesNotLook(t *testing.T) {
+	for _, uid := range []string{"", "of-no-bridge"} {
+		in := served(t)
+		forged := *in.Templates.Existing[0].DeepCopy()
+		forged.Namespace, forged.Annotations[names.AnnotationTemplateRelease] = "theirs", "another"
+		if uid != "" {
+			forged.Labels[names.LabelOwnerUID] = uid
+		}
+		in.Templates.Existing = append(in.Templates.Existing, forged)
+		p := bridge.Of(in)
+		NewWithT(t).Expect(toldOfTemplates(p)).To(BeEmpty())
+		NewWithT(t).Expect(p.Templates).To(Equal(bridge.Templating{Served: 1}))
+	}
 }
 
 func TestADPUDeploymentOfAnotherNamespaceNeedsItsGrant(t *testing.T) {
