@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,6 +80,27 @@ func (r bridgeReconciler) templating(ctx context.Context, o client.Object) ([]ty
 	_, forAll := o.(*dpf.DPFOperatorConfig)
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {
 		return forAll || o.GetNamespace() == bridge.ClusterKey(b).Namespace || o.GetNamespace() == bridge.DeploymentKey(b).Namespace
+	})
+}
+
+// installing maps a BFB or DPUFlavor to the bridges whose DPUs are installed with it. A DPU or DPUDeployment that names it later has an event of
+// its own.
+func (r bridgeReconciler) installing(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	deployments, dpus := &dpf.DPUDeploymentList{}, &dpf.DPUList{}
+	for _, list := range []client.ObjectList{deployments, dpus} {
+		if !r.observe.Kinds.Served(list) {
+			continue
+		}
+		if err := r.observe.Reader.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+	}
+	_, isBFB := o.(*dpf.BFB)
+	uses := func(bfb, flavor string) bool { return isBFB && bfb == o.GetName() || !isBFB && flavor == o.GetName() }
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {
+		return slices.ContainsFunc(deployments.Items, func(d dpf.DPUDeployment) bool {
+			return client.ObjectKeyFromObject(&d) == bridge.DeploymentKey(b) && uses(d.Spec.DPUs.BFB, d.Spec.DPUs.Flavor)
+		}) || slices.ContainsFunc(dpus.Items, func(d dpf.DPU) bool { return d.Joins(bridge.ClusterKey(b)) && uses(d.Spec.BFB, d.Spec.DPUFlavor) })
 	})
 }
 

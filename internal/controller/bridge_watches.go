@@ -73,9 +73,11 @@ func (p parts) bridge(settings bridge.Settings) error {
 	p.late.watch(c, &hyperv1.NodePool{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &dpf.DPUCluster{}, p.mapped(r.bound))
 	p.late.watch(c, &dpf.DPU{}, p.mapped(r.joined))
-	for _, kind := range []client.Object{&dpf.DPUDeployment{}, &dpf.DPUFlavor{}, &dpf.BFB{}, &dpf.DPFOperatorConfig{}, &dpf.DPUServiceTemplate{}, &dpf.DPUServiceConfiguration{}} {
+	for _, kind := range []client.Object{&dpf.DPUDeployment{}, &dpf.DPFOperatorConfig{}, &dpf.DPUServiceTemplate{}, &dpf.DPUServiceConfiguration{}} {
 		p.late.watch(c, kind, p.mapped(r.templating))
 	}
+	p.late.watch(c, &dpf.DPUFlavor{}, p.mapped(r.installing))
+	p.late.watch(c, &dpf.BFB{}, p.mapped(r.installing))
 	p.late.watch(c, &configv1.ClusterVersion{}, p.mapped(r.managing))
 	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
 	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
