@@ -218,7 +218,10 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 				return pool.Decision{Do: pool.Silence, Why: "not-probed"}, f.written
 			}
 		case pool.Create, pool.Update:
-			if f.write(ctx, d) && d.Final {
+			if wrote := f.write(ctx, d); d.Final {
+				if !wrote { // the client may have asked again meanwhile, and another instance acknowledged it
+					d = pool.Decision{Do: pool.Silence, Why: "not-written"}
+				}
 				return d, f.written
 			}
 		default:

@@ -237,6 +237,22 @@ func TestABindingWhoseReleaseMayStillArrive(t *testing.T) {
 	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "what is acknowledged is stored")
 }
 
+// A client that releases, and asks again at once, may be heard by two instances: whose write comes first counts. Else the second one would end a
+// binding that the first has just acknowledged.
+func TestAReleaseThatFindsItsLeaseWrittenAnewIsDropped(t *testing.T) {
+	w := newWorld(t, 2)
+	ours, theirs := w.instances[0], w.instances[1]
+	ip := ours.binds("aa")
+	theirs.syncs()
+	w.store.before = func() { acked(t, theirs.reboots("aa", ip)) }
+	ours.releases("aa", ip)
+	NewWithT(t).Expect(w.store.records[ip].State).To(Equal(lease.Bound), "what is acknowledged is stored")
+
+	w.store.before = func() { ours.releases("aa", ip) }
+	acked(t, theirs.reboots("aa", ip))
+	NewWithT(t).Expect(w.store.records[ip].State).To(Equal(lease.Bound), "the other way round")
+}
+
 func TestDeclines(t *testing.T) {
 	l, g := newLab(t, 100), NewWithT(t)
 	ip := l.binds("aa")
