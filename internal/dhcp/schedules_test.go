@@ -254,9 +254,10 @@ func TestNoScheduleBreaksAPromise(t *testing.T) {
 		behind    time.Duration
 		after     []string
 	}{
-		"one address":                {1, 4, 0, []string{taken}},
-		"one address, known to both": {1, 4, 0, []string{taken, "the watch tells 1"}},
-		"two addresses":              {2, 4, 0, []string{taken}},
+		"one address":                        {1, 4, 0, []string{taken}},
+		"one address, known to both":         {1, 4, 0, []string{taken, "the watch tells 1"}},
+		"two addresses":                      {2, 4, 0, []string{taken}},
+		"an instance that may write no more": {1, 3, 0, slices.Concat([]string{taken}, slices.Repeat([]string{"a0 boots, and 0 answers first"}, 12), []string{"1 dies and starts", "the watch tells 1"})},
 		// Half the grace is five minutes. The promise is over after seventeen; the late instance has renewed it.
 		"a clock that is late": {1, 4, 4 * time.Minute, []string{taken, "the watch tells 1", "five minutes pass", "five minutes pass", "a0 renews with 1"}},
 	} {

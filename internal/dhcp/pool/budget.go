@@ -8,7 +8,8 @@ import (
 
 // Budgets of writes: in a cluster each write changes an object of the management cluster, and anybody on the VLAN can bind and release in turn,
 // under any hardware address. Renewals are not counted: they write when half of a horizon is over. A holder that boots is: of two instances
-// each confirms its record by a write (mayBeStale).
+// each confirms its record by a write (mayBeStale). Once its writes are used up, as by a neighbour that sends its REQUEST again and again, a read
+// does: then only a release that is on its way in another instance at that moment would go unnoticed.
 const (
 	// writesOfOne are the writes that a client may cause at once (a booting machine needs two), and writeEach is the time until one more.
 	writesOfOne = 12

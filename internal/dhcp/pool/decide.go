@@ -77,8 +77,12 @@ func (t *Table) Decide(a Ask) Decision {
 	if why := t.astray(a); why != "" {
 		return silent(why)
 	}
-	if d := t.decide(a); t.mayWrite(d, a) {
+	d := t.decide(a)
+	switch {
+	case t.mayWrite(d, a):
 		return d
+	case d.Why == extended && t.mayBeStale(a):
+		return Decision{Do: Read, IP: d.IP, Why: "too-many-writes"}
 	}
 	return silent("too-many-writes")
 }
@@ -287,7 +291,7 @@ func (t *Table) keep(r lease.Record, a Ask) Decision {
 }
 
 // mayBeStale says whether the client may have released the address through another instance before our watch tells us; that instance then waits
-// only for us to drop it. A client that renews has released nothing.
+// only for us to drop it. A write says so, and stops a release that is on its way there. A client that renews has released nothing.
 func (t *Table) mayBeStale(a Ask) bool {
 	return len(t.config.Instances) > 1 && a.Kind != wire.Renewing && !a.Confirmed[a.Wanted]
 }
