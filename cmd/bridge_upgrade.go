@@ -15,8 +15,9 @@ import (
 
 // bridgeUpgrade is what the flags say about an upgrade.
 type bridgeUpgrade struct {
-	to, operator string
-	plan         bool
+	to     string
+	images types.NamespacedName
+	plan   bool
 }
 
 func newBridgeUpgradeCommand() *cobra.Command {
@@ -35,7 +36,8 @@ func newBridgeUpgradeCommand() *cobra.Command {
 	cluster := bindCluster(cmd)
 	cmd.Flags().StringVar(&u.to, "to", "", "release image of OpenShift, multi-arch or arm64")
 	cmd.Flags().BoolVar(&u.plan, "plan", false, "print the steps, and change nothing")
-	cmd.Flags().StringVar(&u.operator, "operator-namespace", "oooi-system", "namespace of the operator, whose ConfigMap maps releases to images")
+	cmd.Flags().StringVar(&u.images.Namespace, "operator-namespace", "oooi-system", "namespace of the operator")
+	cmd.Flags().StringVar(&u.images.Name, "bluefield-images", blueFieldImages, "ConfigMap in the operator's namespace that maps releases to images, as the manager's flag of this name says")
 	_ = cmd.MarkFlagRequired("to")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return u.run(cmd, cluster, args[0]) }
 	return cmd
@@ -51,7 +53,7 @@ func (u *bridgeUpgrade) run(cmd *cobra.Command, cluster *clusterFlags, name stri
 		return asUnusable(err)
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	seen, err := bridgecli.ReadPlatform(cmd.Context(), api, key, types.NamespacedName{Namespace: u.operator, Name: "ocp-bluefield-images"})
+	seen, err := bridgecli.ReadPlatform(cmd.Context(), api, key, u.images)
 	if err != nil {
 		return asUnusable(explained(err))
 	}

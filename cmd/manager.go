@@ -29,6 +29,9 @@ import (
 // would make it do little but collect.
 const garbagePercent = 20
 
+// blueFieldImages is the default name of the ConfigMap that maps releases to BlueField container images.
+const blueFieldImages = "ocp-bluefield-images"
+
 // managerFlags are the flags besides those that planning depends on.
 type managerFlags struct {
 	metricsAddress, probeAddress string
@@ -62,7 +65,7 @@ func newManagerCommand() *cobra.Command {
 	f.BoolVar(&flags.dpuBridge, "dpu-bridge", true, "reconcile DPUHCPBridges")
 	f.StringVar(&flags.bridges.MetalLBNamespace, "metallb-namespace", "metallb-system", "namespace of MetalLB and its IPAddressPools")
 	f.Var((*prefixes)(&flags.bridges.VirtualIPs), "bridge-virtual-ips", "networks from which bridges may let MetalLB announce metalLBVirtualIP; do not list networks of nodes, pods or Services (default none)")
-	f.StringVar(&flags.bridges.Images.Name, "bluefield-images", "ocp-bluefield-images", "ConfigMap in the manager's namespace that maps OpenShift releases to BlueField container images")
+	f.StringVar(&flags.bridges.Images.Name, "bluefield-images", blueFieldImages, "ConfigMap in the manager's namespace that maps OpenShift releases to BlueField container images")
 	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
 	bindSettings(cmd, &settings)
 	return cmd

@@ -11,11 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 // supportedVersions is what HyperShift's operator writes down of itself (hypershift-operator/controllers/supportedversion/reconciler.go, v0.1.60):
@@ -29,7 +31,8 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 		return p, fmt.Errorf("reading DPUHCPBridge %s: %w", key, err)
 	}
 	mapping, supported := &corev1.ConfigMap{}, &corev1.ConfigMap{}
-	hc, management := &hyperv1.HostedCluster{}, &configv1.ClusterVersion{}
+	hc, management := &unstructured.Unstructured{}, &configv1.ClusterVersion{}
+	hc.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedCluster"))
 	for _, read := range []struct {
 		key  types.NamespacedName
 		into client.Object
@@ -38,17 +41,28 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 			return p, fmt.Errorf("reading %T %s: %w", read.into, read.key, err)
 		}
 	}
-	if hc.Name != "" {
-		p.HostedCluster = hc
-	}
 	if management.Name != "" {
 		p.Management = management
 	}
-	p.Images = mapping.Data
-	p.Supported = versionsIn(supported)
+	p.ImagesKey, p.Images, p.Supported = images, mapping.Data, versionsIn(supported)
+	if err := p.hostedCluster(hc); err != nil {
+		return p, err
+	}
 	var err error
 	p.DPF, err = dpfVersion(ctx, api)
 	return p, err
+}
+
+// hostedCluster takes in a HostedCluster as it was read, with what the types of HyperShift's that we have lack; one without a name does not exist.
+func (p *Platform) hostedCluster(read *unstructured.Unstructured) (err error) {
+	if read.GetName() == "" {
+		return nil
+	}
+	p.HostedCluster = &hyperv1.HostedCluster{}
+	if err = runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, p.HostedCluster); err == nil {
+		p.Version, err = bridge.VersionIn(read)
+	}
+	return err
 }
 
 func versionsIn(m *corev1.ConfigMap) []string {
@@ -61,14 +75,13 @@ func versionsIn(m *corev1.ConfigMap) []string {
 
 // dpfVersion is what the DPFOperatorConfig reports, of which DPF has one.
 func dpfVersion(ctx context.Context, api client.Reader) (string, error) {
-	all := &unstructured.UnstructuredList{}
-	all.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPFOperatorConfigList"})
+	all := &dpf.DPFOperatorConfigList{}
 	if err := ifThere(api.List(ctx, all)); err != nil {
 		return "", fmt.Errorf("listing DPFOperatorConfigs: %w", err)
 	}
 	for _, config := range all.Items {
-		if reported, _, _ := unstructured.NestedString(config.Object, "status", "version"); reported != "" {
-			return reported, nil
+		if config.Status.Version != "" {
+			return config.Status.Version, nil
 		}
 	}
 	return "", nil

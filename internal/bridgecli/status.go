@@ -22,8 +22,13 @@ import (
 var order = []string{
 	dpuv1.ConditionReady, dpuv1.ConditionHostedClusterCleanup,
 	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionSecretsValid, dpuv1.ConditionBlueFieldContainerImageAvailable,
-	dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionIgnitionConfigured, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionPrivilegedPodsAllowed,
+	dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionIgnitionConfigured, dpuv1.ConditionServiceTemplatesReady,
+	dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionPrivilegedPodsAllowed,
 	dpuv1.ConditionHostedClusterAvailable, dpuv1.ConditionHostedClusterProgressing, dpuv1.ConditionHostedClusterDegraded,
+	dpuv1.ConditionInfrastructureReady, dpuv1.ConditionEtcdAvailable, dpuv1.ConditionKubeAPIServerAvailable,
+	dpuv1.ConditionIgnitionEndpointAvailable, dpuv1.ConditionDataPlaneConnectionAvailable,
+	dpuv1.ConditionValidReleaseImage, dpuv1.ConditionValidReleaseInfo, dpuv1.ConditionIgnitionServerValidReleaseInfo,
+	dpuv1.ConditionEtcdRecoveryActive, dpuv1.ConditionHostedClusterRestoredFromBackup,
 }
 
 // Standing is the state of one bridge.
@@ -62,11 +67,12 @@ func Of(b *dpuv1.DPUHCPBridge, seen Seen) Standing {
 		s.Findings = append(s.Findings, Finding{Code: f.Reason, Object: f.Of.String(), Field: f.Field, Reason: f.Message})
 	}
 	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int {
-		return cmp.Or(cmp.Compare(rank(a.Type), rank(b.Type)), cmp.Compare(a.Type, b.Type))
+		return cmp.Compare(rank(a.Type), rank(b.Type))
 	})
 	return s
 }
 
+// rank of a condition; those of a newer operator come last.
 func rank(condition string) int {
 	if i := slices.Index(order, condition); i >= 0 {
 		return i

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -18,14 +19,17 @@ import (
 
 // Platform is what the upgrade of a bridge's release depends on. What is nil or empty does not exist.
 type Platform struct {
-	Bridge        *dpuv1.DPUHCPBridge
+	Bridge *dpuv1.DPUHCPBridge
+	// HostedCluster is the one of the bridge's name, and Version what it reports of its control plane.
 	HostedCluster *hyperv1.HostedCluster
+	Version       bridge.ControlPlaneVersion
 	// Management is the management cluster's version.
 	Management *configv1.ClusterVersion
 	// Supported are the minor versions that HyperShift runs, e.g. 4.22, by its own ConfigMap.
 	Supported []string
-	// Images maps releases to BlueField container images: the data of the operator's ConfigMap.
-	Images map[string]string
+	// Images maps releases to BlueField container images: the data of the operator's ConfigMap ImagesKey.
+	Images    map[string]string
+	ImagesKey types.NamespacedName
 	// DPF is the version that DPF's operator reports.
 	DPF string
 }
@@ -120,10 +124,18 @@ func (p Platform) hyperShift(target *version.Version) Step {
 func (p Platform) hosted(to string, target *version.Version) Step {
 	from := string(p.Bridge.Spec.OCPReleaseImage)
 	blocked := func(because string) Step { return Step{hostedCluster, Blocked, because} }
-	if p.rollsOut() {
-		return Step{hostedCluster, Underway, fmt.Sprintf("its control plane is being upgraded to %s: wait until HostedClusterProgressing is False", from)}
-	}
-	if from == to {
+	switch is := (bridge.Input{Bridge: p.Bridge, HostedCluster: p.HostedCluster, Templates: bridge.Templates{Version: p.Version}, Exists: nobody}); {
+	case p.HostedCluster == nil:
+		return blocked("there is no HostedCluster yet; see oooi bridge status")
+	case !is.Owns(p.HostedCluster):
+		return blocked("the HostedCluster of this name is not the bridge's; see oooi bridge status")
+	case p.HostedCluster.DeletionTimestamp != nil:
+		return blocked("the HostedCluster is being deleted; see oooi bridge status")
+	case is.Rollout() == bridge.Rolling:
+		return Step{hostedCluster, Underway, fmt.Sprintf("its control plane is being brought to %s: wait until HostedClusterProgressing is False", from)}
+	case is.Rollout() == bridge.Unsaid:
+		return Step{hostedCluster, Underway, fmt.Sprintf("HyperShift does not say yet that its control plane runs %s: wait, and see HostedClusterProgressing in oooi bridge status", from)}
+	case from == to:
 		return Step{hostedCluster, Done, "it runs " + from}
 	}
 	switch runs := versionOf(from); {
@@ -142,22 +154,15 @@ func (p Platform) hosted(to string, target *version.Version) Step {
 	return Step{hostedCluster, Next, fmt.Sprintf("its preconditions hold: oooi bridge upgrade %s -n %s --to %s", p.Bridge.Name, p.Bridge.Namespace, to)}
 }
 
-// rollsOut says whether HyperShift has not brought the control plane to the bridge's release yet.
-func (p Platform) rollsOut() bool {
-	hc := p.HostedCluster
-	if hc == nil {
-		return false
-	}
-	progressing := meta.FindStatusCondition(hc.Status.Conditions, string(hyperv1.HostedClusterProgressing))
-	return hc.Spec.Release.Image != string(p.Bridge.Spec.OCPReleaseImage) || progressing != nil && progressing.Status == "True"
-}
+// nobody: a HostedCluster that a former bridge of this name made is this one's, as it is for the operator.
+func nobody(types.UID) bool { return false }
 
 func (p Platform) lacksImage(to string) string {
 	if own := bridge.OwnImage(p.Bridge); own != "" {
 		return fmt.Sprintf("machineOSImage is %s, with which DPUs would be installed after the upgrade too: remove it, or change it together with ocpReleaseImage", own)
 	}
 	if _, found := bridge.ImageOf(p.Images, to); !found && p.Images[bridge.RepositoryKey] == "" {
-		return fmt.Sprintf("no BlueField container image is known for the release: add a key (%s) to ConfigMap ocp-bluefield-images of the operator's namespace", strings.Join(bridge.ImageKeys(to), " or "))
+		return fmt.Sprintf("no BlueField container image is known for the release: add a key (%s) to ConfigMap %s", strings.Join(bridge.ImageKeys(to), " or "), p.ImagesKey)
 	}
 	return ""
 }

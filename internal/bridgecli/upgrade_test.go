@@ -9,9 +9,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/bridgecli"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 const (
@@ -26,11 +29,13 @@ func platform() *bridgecli.Platform {
 	for _, kind := range []string{dpuv1.ConditionReady, dpuv1.ConditionIgnitionConfigured} {
 		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: kind, Status: "True"})
 	}
+	hc := &hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: runs}}}
+	hc.Generation, hc.Labels = 2, map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelOwnerUID: "a-restored-bridge", names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
+	hc.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterProgressing), Status: "False", ObservedGeneration: 2}}
 	return &bridgecli.Platform{
-		Bridge:        b,
-		HostedCluster: &hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: runs}}},
-		Management:    &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.22.0"}}}},
-		Supported:     []string{"4.22", "4.21"}, Images: map[string]string{"4.22.1": "quay.io/example/rhcos-bluefield:4.22.1"}, DPF: "v26.4.0",
+		Bridge: b, HostedCluster: hc, ImagesKey: types.NamespacedName{Namespace: "oooi-system", Name: "our-images"},
+		Management: &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.22.0"}}}},
+		Supported:  []string{"4.22", "4.21"}, Images: map[string]string{"4.22.1": "quay.io/example/rhcos-bluefield:4.22.1"}, DPF: "v26.4.0",
 	}
 }
 
@@ -64,15 +69,23 @@ func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
 			p.Images = map[string]string{"repository": "quay.io/example/rhcos-bluefield"}
 		}, next,
 			"done done done next later later", "its preconditions hold"},
-		"no image":         {func(p *bridgecli.Platform) { p.Images = nil }, next, "done done done blocked later later", "add a key (4.22.1)"},
+		"no image":         {func(p *bridgecli.Platform) { p.Images = nil }, next, "done done done blocked later later", "add a key (4.22.1) to ConfigMap oooi-system/our-images"},
 		"an image by hand": {func(p *bridgecli.Platform) { p.Bridge.Spec.MachineOSImage = "a.b/c:d" }, next, "done done done blocked later later", "machineOSImage is a.b/c:d"},
 		"a bridge not ready": {func(p *bridgecli.Platform) {
 			p.Bridge.Status.Conditions[0] = metav1.Condition{Type: dpuv1.ConditionReady, Status: "False", Reason: "HostedClusterNotAvailable", Message: "wait"}
 		}, next, "done done done blocked later later", "HostedClusterNotAvailable: wait"},
-		"HyperShift has not begun": {func(p *bridgecli.Platform) { p.Bridge.Spec.OCPReleaseImage = next }, next, "done done done underway later later", "upgraded to " + next},
+		"HyperShift has not begun":        {func(p *bridgecli.Platform) { p.Bridge.Spec.OCPReleaseImage = next }, next, "done done done underway later later", "being brought to " + next},
+		"there is no hosted cluster yet":  {func(p *bridgecli.Platform) { p.HostedCluster = nil }, runs, "done done done blocked later later", "there is no HostedCluster yet"},
+		"the hosted cluster is another's": {func(p *bridgecli.Platform) { p.HostedCluster.Labels = nil }, runs, "done done done blocked later later", "is not the bridge's"},
+		"the hosted cluster goes":         {func(p *bridgecli.Platform) { p.HostedCluster.DeletionTimestamp = &metav1.Time{} }, runs, "done done done blocked later later", "is being deleted"},
+		"HyperShift has not seen it":      {func(p *bridgecli.Platform) { at(p, next); p.HostedCluster.Generation++ }, next, "done done done underway later later", "does not say yet"},
+		"its control plane alone is upgraded": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.Version.History = []bridge.ControlPlaneUpdate{{State: configv1.PartialUpdate, Image: next}}
+		}, next, "done done done underway later later", "HostedClusterProgressing is False"},
 		"HyperShift is at it": {func(p *bridgecli.Platform) {
 			at(p, next)
-			p.HostedCluster.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterProgressing), Status: "True"}}
+			p.HostedCluster.Status.Conditions[0].Status = "True"
 		}, next, "done done done underway later later", "HostedClusterProgressing"},
 		"the hosted cluster is there": {func(p *bridgecli.Platform) { at(p, next) }, next, "done done done done look look", "create a BFB with a name of its own"},
 		"what DPUs get is not there": {func(p *bridgecli.Platform) {

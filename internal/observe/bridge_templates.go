@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,18 +99,7 @@ func (o *Bridges) controlPlaneVersion(ctx context.Context, hc *hyperv1.HostedClu
 	if err := o.Live.Get(ctx, client.ObjectKeyFromObject(hc), raw); err != nil {
 		return v, client.IgnoreNotFound(err)
 	}
-	return versionIn(raw)
-}
-
-func versionIn(hc *unstructured.Unstructured) (v bridge.ControlPlaneVersion, err error) {
-	status, _, err := unstructured.NestedMap(hc.Object, "status", "controlPlaneVersion")
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(status, &v)
-	}
-	if err != nil {
-		return v, fmt.Errorf("reading status.controlPlaneVersion of HostedCluster %s: %w", client.ObjectKeyFromObject(hc), err)
-	}
-	return v, nil
+	return bridge.VersionIn(raw)
 }
 
 // templatesLeft are those of a bridge that is being deleted, where DPF looks for them: elsewhere anybody can make some with its labels, and

@@ -2,10 +2,12 @@ package bridge
 
 import (
 	"cmp"
+	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -66,6 +68,18 @@ type ControlPlaneUpdate struct {
 	State   configv1.UpdateState `json:"state,omitempty"`
 	Version string               `json:"version,omitempty"`
 	Image   string               `json:"image,omitempty"`
+}
+
+// VersionIn reads status.controlPlaneVersion of a HostedCluster, which the types of HyperShift's that we have lack.
+func VersionIn(hc *unstructured.Unstructured) (v ControlPlaneVersion, err error) {
+	status, _, err := unstructured.NestedMap(hc.Object, "status", "controlPlaneVersion")
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(status, &v)
+	}
+	if err != nil {
+		return v, fmt.Errorf("reading status.controlPlaneVersion of HostedCluster %s/%s: %w", hc.GetNamespace(), hc.GetName(), err)
+	}
+	return v, nil
 }
 
 // Download says which ignition a bridge's templates are made from, and where it is served.

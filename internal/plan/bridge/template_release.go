@@ -18,42 +18,42 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 )
 
-// rollout says how far the control plane is with the bridge's release.
-type rollout int
+// Rollout says how far HyperShift is with bringing the control plane to the bridge's release.
+type Rollout int
 
 const (
-	// rolledOut: templates may be made.
-	rolledOut rollout = iota
-	// unsaid: HyperShift has not said it of the HostedCluster as it is now. Templates of the release stay, and none is made.
-	unsaid
-	// rolling: no DPU may be installed.
-	rolling
+	// RolledOut: the control plane runs the release. Templates may be made.
+	RolledOut Rollout = iota
+	// Unsaid: HyperShift has not said it of the HostedCluster as it is now. Templates of the release stay, and none is made.
+	Unsaid
+	// Rolling: it does not run the release, or there is none. No DPU may be installed.
+	Rolling
 )
 
-// rollout goes by HyperShift's own word. Where it does not report the control plane's version, that is condition Progressing, which is True
+// Rollout goes by HyperShift's own word. Where it does not report the control plane's version, that is condition Progressing, which is True
 // until the hosted cluster-version operator, a part of the control plane, runs the release (hypershift v0.1.60,
 // hostedcluster_controller.go, isProgressing). Neither waits for DPUs, which could not be installed then.
-func (in Input) rollout() rollout {
+func (in Input) Rollout() Rollout {
 	hc, release := in.cluster(), string(in.Bridge.Spec.OCPReleaseImage)
 	if hc == nil || hc.DeletionTimestamp != nil || hc.Spec.Release.Image != release {
-		return rolling
+		return Rolling
 	}
 	if history := in.Templates.Version.History; len(history) > 0 {
 		switch newest := history[0]; {
 		case newest.State != configv1.CompletedUpdate:
-			return rolling
+			return Rolling
 		case newest.Image != release && !slices.Contains(ImageKeys(release), newest.Version):
-			return unsaid
+			return Unsaid
 		}
-		return rolledOut
+		return RolledOut
 	}
 	switch c := meta.FindStatusCondition(hc.Status.Conditions, string(hyperv1.HostedClusterProgressing)); {
 	case c == nil || c.ObservedGeneration != hc.Generation || c.Status == "False" && c.Reason == hyperv1.BlockedReason:
-		return unsaid
+		return Unsaid
 	case c.Status != "False":
-		return rolling
+		return Rolling
 	}
-	return rolledOut
+	return RolledOut
 }
 
 // TemplateDigest is what is kept of a template's text; of a digest it is the digest itself.

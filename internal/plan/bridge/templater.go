@@ -165,11 +165,11 @@ func find[T any, P interface {
 	return nil
 }
 
-func (t *templater) mayInstall() bool { return t.rollout() != rolling }
+func (t *templater) mayInstall() bool { return t.Rollout() != Rolling }
 
 func (t *templater) mayRender() bool {
 	payload := t.Input.Templates.Payload
-	return t.rollout() == rolledOut && payload.Content != nil && payload.Release == t.release()
+	return t.Rollout() == RolledOut && payload.Content != nil && payload.Release == t.release()
 }
 
 // waits says what templates wait for, or what is wrong with the download while they need nothing of it.
@@ -177,7 +177,7 @@ func (t *templater) waits() {
 	payload, pool := t.Input.Templates.Payload, t.Bridge.Namespace+"/"+t.Bridge.Name
 	waiting := func(reason string) finding.Builder { return finding.Wait(templated, reason) }
 	switch {
-	case t.missing && t.rollout() != rolledOut:
+	case t.missing && t.Rollout() != RolledOut:
 		t.Find(waiting("ControlPlaneProgressing").Say("the control plane is not at release %s yet; until it is, DPF has no template, so that it installs no DPU with another release", t.release()))
 	case t.missing && payload.Reason != "":
 		t.Find(waiting(payload.Reason).Say("%s", payload.Message))
