@@ -23,7 +23,7 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), newCSRCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand())
+	root.AddCommand(newBridgeCommand(), newCSRCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
 	return root
 }
 

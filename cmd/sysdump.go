@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/cldmnky/oooi/internal/sysdump"
+)
+
+func newSysdumpCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "sysdump",
+		Short: "Collect objects, events and logs, without secrets, in one archive",
+		Long: "Writes one archive (tar, gzip) for somebody who helps from afar: Infras and bridges with what they made, the\n" +
+			"HostedClusters, networks, virtual machines and DPUs that they refer to, events, and the logs of the operator and its pods.\n" +
+			"No Secret and no ConfigMap is read, and of all else what looks like a secret is taken out; look through it before you\n" +
+			"send it. It has names and addresses. What you may not read is left out, and listed in not-read.txt.\n\n" +
+			"Exit code: 0 if the archive is written, 1 if it is not, 2 if flags are invalid or the cluster cannot be reached.",
+		Example: "  oooi sysdump                # all namespaces\n  oooi sysdump -n clusters -o clusters.tar.gz",
+		Args:    noArguments,
+	}
+	cluster := bindCluster(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: oooi-sysdump-TIME.tar.gz)")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		now := time.Now()
+		if output == "" {
+			output = "oooi-sysdump-" + now.UTC().Format("20060102-150405") + ".tar.gz"
+		}
+		return collect(cmd, cluster, output, now)
+	}
+	return cmd
+}
+
+func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.Time) (err error) {
+	config, err := cluster.config().ClientConfig()
+	if err != nil {
+		return asUnusable(fmt.Errorf("finding the cluster: %w", err))
+	}
+	api, err := cluster.client(cmd.ErrOrStderr())
+	if err != nil {
+		return asUnusable(err)
+	}
+	pods, err := typedcore.NewForConfig(config)
+	if err != nil {
+		return asUnusable(err)
+	}
+	served, err := pods.RESTClient().Get().AbsPath("/version").DoRaw(cmd.Context())
+	if err != nil {
+		return asUnusable(fmt.Errorf("reaching the cluster: %w", err))
+	}
+	file, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	dump := &sysdump.Dump{
+		API: api, Logs: pods, Namespace: cluster.overrides.Context.Namespace, Version: "oooi " + version() + "\nthe cluster " + string(served),
+		Tell: func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), "reading", what) },
+	}
+	notRead, err := dump.Write(cmd.Context(), file, now)
+	if err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", output, err), os.Remove(output))
+	}
+	for _, what := range notRead {
+		fmt.Fprintln(cmd.ErrOrStderr(), "not read:", what)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), output)
+	return nil
+}

@@ -1,0 +1,230 @@
+package sysdump
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Bounds of a dump: the newest of each log, and the first of each kind of object.
+const (
+	mostLog     = 4 << 20
+	mostObjects = 2000
+	page        = 500
+)
+
+// Dump collects.
+type Dump struct {
+	API client.Reader
+	// Logs reads containers' logs.
+	Logs typedcore.PodsGetter
+	// Namespace to collect from; empty: all. What has no namespace is collected in any case.
+	Namespace string
+	// Version of this program, and of the cluster.
+	Version string
+	// Tell hears what is being collected.
+	Tell func(string)
+
+	archive *tar.Writer
+	now     time.Time
+	notRead []string // what the caller may not read, or what did not answer
+	absent  []string // what the cluster does not serve
+}
+
+// Write collects into an archive (tar, gzip). What may not be read is listed in the archive, and returned. An error is one of writing.
+func (d *Dump) Write(ctx context.Context, to io.Writer, now time.Time) (notRead []string, err error) {
+	compressed := gzip.NewWriter(to)
+	d.archive, d.now = tar.NewWriter(compressed), now
+	err = d.all(ctx)
+	return d.notRead, errors.Join(err, d.archive.Close(), compressed.Close())
+}
+
+func (d *Dump) all(ctx context.Context) error {
+	if err := d.file("version.txt", d.Version+"\ncollected "+d.now.UTC().Format(time.RFC3339)+"\n"); err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		if err := d.objects(ctx, k); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(d.events(ctx), d.logs(ctx)); err != nil {
+		return err
+	}
+	return d.file("not-read.txt", strings.Join(append(append(d.notRead, d.absent...), ""), "\n"))
+}
+
+func (d *Dump) file(name, text string) error {
+	header := &tar.Header{Name: "oooi-sysdump/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: d.now, Format: tar.FormatPAX}
+	if err := d.archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := io.WriteString(d.archive, text)
+	return err
+}
+
+// within limits a list to the namespace.
+func (d *Dump) within(options ...client.ListOption) []client.ListOption {
+	if d.Namespace != "" {
+		options = append(options, client.InNamespace(d.Namespace))
+	}
+	return options
+}
+
+// unread notes why something could not be read.
+func (d *Dump) unread(what string, err error) {
+	switch {
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+		d.absent = append(d.absent, what+": the cluster does not serve them")
+		return
+	case apierrors.IsForbidden(err):
+		what += ": you may not list them"
+	default:
+		what += ": " + redactText(err.Error())
+	}
+	d.notRead = append(d.notRead, what)
+}
+
+func (d *Dump) objects(ctx context.Context, k kind) error {
+	d.Tell(k.Kind)
+	seen := map[string]bool{}
+	var text strings.Builder
+	for _, labels := range k.selections() {
+		options := []client.ListOption{labels}
+		if !k.cluster {
+			options = d.within(options...)
+		}
+		err := d.each(ctx, k, options, func(o *unstructured.Unstructured) error {
+			if id := o.GetNamespace() + "/" + o.GetName(); seen[id] {
+				return nil
+			} else {
+				seen[id] = true
+			}
+			if k.Kind == "CustomResourceDefinition" { // which version is served is asked for, not its schema
+				unstructured.RemoveNestedField(o.Object, "spec", "versions")
+				unstructured.RemoveNestedField(o.Object, "spec", "conversion")
+			}
+			redactObject(o.Object)
+			content, err := yaml.Marshal(o.Object)
+			text.WriteString("---\n")
+			text.Write(content)
+			return err
+		})
+		if err != nil {
+			d.unread(k.GroupKind().String(), err)
+			return nil
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	return d.file("objects/"+strings.TrimSuffix(k.Kind+"."+k.Group, ".")+".yaml", text.String())
+}
+
+// each gives the objects of a kind to take, page by page.
+func (d *Dump) each(ctx context.Context, k kind, options []client.ListOption, take func(*unstructured.Unstructured) error) error {
+	for next, read := "", 0; ; {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+		if err := d.API.List(ctx, list, append(options, client.Limit(page), client.Continue(next))...); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := take(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		read += len(list.Items)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+		if read >= mostObjects {
+			d.notRead = append(d.notRead, fmt.Sprintf("%s: there are more than %d; the first are here", k.GroupKind(), read))
+			return nil
+		}
+	}
+}
+
+// events are those about our kinds, and of our controllers and daemons.
+func (d *Dump) events(ctx context.Context) error {
+	d.Tell("Events")
+	list := &eventsv1.EventList{}
+	if err := d.API.List(ctx, list, d.within()...); err != nil {
+		d.unread("Event.events.k8s.io", err)
+		return nil
+	}
+	var text strings.Builder
+	for i := range list.Items {
+		e := &list.Items[i]
+		at := e.EventTime.Time
+		if at.IsZero() {
+			at = e.DeprecatedLastTimestamp.Time
+		}
+		fmt.Fprintf(&text, "%s %s %s %s/%s %s: %s\n", at.UTC().Format(time.RFC3339), e.Type, e.Regarding.Kind, e.Regarding.Namespace, e.Regarding.Name, e.Reason, redactText(e.Note))
+	}
+	return d.file("events.txt", text.String())
+}
+
+// logs are those of the operator's and the daemons' containers, and of each container that was started again the one before.
+func (d *Dump) logs(ctx context.Context) error {
+	d.Tell("logs")
+	seen := map[string]bool{}
+	for _, labels := range (kind{ours: true}).selections() {
+		pods := &corev1.PodList{}
+		if err := d.API.List(ctx, pods, d.within(labels)...); err != nil {
+			d.unread("logs", err)
+			return nil
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if seen[pod.Namespace+"/"+pod.Name] {
+				continue
+			}
+			seen[pod.Namespace+"/"+pod.Name] = true
+			for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+				if err := d.log(ctx, pod, c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Dump) log(ctx context.Context, pod *corev1.Pod, c corev1.ContainerStatus) error {
+	var most int64 = mostLog
+	for _, previous := range []bool{false, true} {
+		if previous && c.RestartCount == 0 {
+			continue
+		}
+		name := fmt.Sprintf("logs/%s/%s/%s", pod.Namespace, pod.Name, c.Name)
+		if previous {
+			name += ".previous"
+		}
+		text, err := d.Logs.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: c.Name, Previous: previous, LimitBytes: &most, TailLines: lines(20000), Timestamps: true}).DoRaw(ctx)
+		if err != nil {
+			d.unread(name, err)
+			continue
+		}
+		if err := d.file(name+".log", redactText(string(text))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lines(n int64) *int64 { return &n }

@@ -1,0 +1,61 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The archive of a cluster that works has none of the secrets that are in the cluster: kubeconfigs, tokens, keys, pull secrets, ignition.
+func TestASysdumpHasNoSecretOfTheCluster(t *testing.T) {
+	ctx := within(t, 2*time.Minute)
+	archive := filepath.Join(t.TempDir(), "dump.tar.gz")
+	_, err := lab.Run(ctx, "oooi", "sysdump", "-o", archive)
+	must(t, err)
+	_, err = lab.Run(ctx, "tar", "-xzf", archive, "-C", filepath.Dir(archive))
+	must(t, err)
+	var all strings.Builder
+	must(t, filepath.Walk(filepath.Join(filepath.Dir(archive), "oooi-sysdump"), func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	}))
+	for _, wanted := range []string{"kind: Infra\n", "kind: HostedCluster\n", "leaderelection", "kind: DHCPLease\n"} {
+		if !strings.Contains(all.String(), wanted) {
+			t.Errorf("the archive has no %q", wanted)
+		}
+	}
+	var secrets struct {
+		Items []struct {
+			Metadata struct{ Namespace, Name string }
+			Data     map[string]string
+		}
+	}
+	must(t, json.Unmarshal([]byte(kubectl(t, ctx, "get", "secrets", "-A", "-o", "json")), &secrets))
+	looked := 0
+	for _, s := range secrets.Items {
+		for key, encoded := range s.Data {
+			plain, err := base64.StdEncoding.DecodeString(encoded)
+			must(t, err)
+			if len(plain) < 16 || strings.HasSuffix(key, ".crt") || key == "namespace" {
+				continue // certificates are public
+			}
+			looked++
+			if strings.Contains(all.String(), string(plain)) || strings.Contains(all.String(), encoded) {
+				t.Errorf("key %s of Secret %s/%s is in the archive", key, s.Metadata.Namespace, s.Metadata.Name)
+			}
+		}
+	}
+	if looked == 0 {
+		t.Error("the cluster has no secrets to look for")
+	}
+}
