@@ -157,7 +157,10 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 	case !state.Active:
 		return []finding.Finding{waiting("Connecting").Say("the hosted cluster's certificate requests are not read yet")}
 	}
-	noted := append(bridge.UnreadDPUs(seen.DPUs), bridge.Privileged(state.Privileged))
+	noted := bridge.UnreadDPUs(seen.DPUs)
+	if a.Privileged != nil {
+		noted = append(noted, bridge.Privileged(state.Privileged, a.Privileged))
+	}
 	for _, text := range state.Beyond {
 		noted = append(noted, finding.Warn(dpuv1.ConditionCSRAutoApprovalActive, "PartiallyWatching").Say("%s", text))
 	}

@@ -5,8 +5,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -25,9 +26,6 @@ func TestAHostedClusterIsCreatedForDPUsAndAppliedAgain(t *testing.T) {
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), b)
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
-	w.Eventually(func() metav1.ConditionStatus { // another test's bridge may have it already, in the hosted cluster that all share
-		return meta.FindStatusCondition(sees(w.world, b, there).Status.Conditions, dpuv1.ConditionPrivilegedPodsAllowed).Status
-	}).Should(Equal(metav1.ConditionTrue))
 	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
 	w.Expect(hc.Spec.Networking).To(And(
 		HaveField("AllocateNodeCIDRs", HaveValue(Equal(hyperv1.AllocateNodeCIDRsEnabled))),
@@ -42,6 +40,20 @@ func TestAHostedClusterIsCreatedForDPUsAndAppliedAgain(t *testing.T) {
 		g.Expect(now.Spec.Networking).To(Equal(hc.Spec.Networking))
 		g.Expect(now.Spec.Capabilities).To(Equal(hc.Spec.Capabilities))
 	})
+}
+
+func TestPodsInDPFsNamespaceMayBePrivileged(t *testing.T) {
+	w := newDPUWorld(t)
+	hosted, binding := w.clientOf(w.ground.hosted(t).Admin), named(&rbacv1.ClusterRoleBinding{}, "", "dpf-system-scc-privileged")
+	w.Expect(client.IgnoreNotFound(hosted.Delete(w.ctx, binding))).To(Succeed()) // another test's, in the hosted cluster that all share
+	w.bridged()
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionPrivilegedPodsAllowed, metav1.ConditionFalse, "DPFOperatorConfigNotFound")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.operatorConfig()
+	w.Expect(w.saysOf("b1", dpuv1.ConditionPrivilegedPodsAllowed, metav1.ConditionTrue, "Granted")).To(ContainSubstring("system:serviceaccounts:" + w.ns + "-dpf"))
+	w.Expect(hosted.Get(w.ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+	w.Expect(binding.Subjects).To(ConsistOf(HaveField("Name", "system:serviceaccounts:"+w.ns+"-dpf")))
 }
 
 // A HostedCluster of a release before these fields: HyperShift's webhook has made up for them.

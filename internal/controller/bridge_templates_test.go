@@ -44,22 +44,25 @@ func newTemplateWorld(t *testing.T) templateWorld {
 	w.wire.ignition = server
 	w.wire.mu.Unlock()
 	w.creates(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.dpf}},
-		w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.dpf, "dpf", map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}),
 		w.foreign(dpf.ServiceGroupVersion.String(), "DPUDeployment", w.ns, "ovn", map[string]any{
 			"dpus": map[string]any{"bfb": "rhcos", "flavor": "plain"}, "services": map[string]any{}, "serviceChains": map[string]any{"switches": []any{map[string]any{"ports": []any{map[string]any{"serviceInterface": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}}}},
 		}),
 		w.foreign(dpf.GroupVersion.String(), "BFB", w.ns, "rhcos", map[string]any{"url": "http://example.com/rhcos.bfb"}),
 		w.flavor("true"),
 	)
-	t.Cleanup(func() { // DPF has one DPFOperatorConfig, and other tests share the cluster
-		config := w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.dpf, "dpf", nil)
-		w.Expect(w.api.Delete(context.Background(), config)).To(Succeed())
-	})
+	w.operatorConfig()
 	return w
 }
 
-func (w templateWorld) foreign(version, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+// operatorConfig makes DPF's only DPFOperatorConfig, in a namespace of its own, for the time of the test: others share the cluster.
+func (w dpuWorld) operatorConfig() {
+	w.t.Helper()
+	config := w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.ns+"-dpf", "dpf", map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}})
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: config.GetNamespace()}}, config)
+	w.t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), config)).To(Succeed()) })
+}
+
+func (w dpuWorld) foreign(version, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return named(&unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "spec": spec}}, namespace, name)
 }
 

@@ -61,7 +61,7 @@ type Registry struct {
 func Only(all []DPFOperatorConfig) (one *DPFOperatorConfig, problem string) {
 	switch len(all) {
 	case 0:
-		return nil, "there is no DPFOperatorConfig, in whose namespace DPF looks for templates: create it"
+		return nil, "there is no DPFOperatorConfig, so DPF does nothing: create it"
 	case 1:
 		return &all[0], ""
 	}

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -100,7 +101,7 @@ func TestPrivilegedPodsAreSaidApartFromReady(t *testing.T) {
 				names.LabelManagedBy: names.ManagedBy, names.LabelBridge: "b1", names.LabelBridgeNamespace: "dpf", names.LabelOwnerUID: "u1",
 			}}}
 			hc.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterAvailable), Status: metav1.ConditionTrue, Reason: "AsExpected"}}
-			out := Outcome{Findings: []finding.Finding{finding.Warn(dpuv1.ConditionBlueFieldContainerImageAvailable, "Mapped").Say("it is"), bridge.Privileged(c.grant)}}
+			out := Outcome{Findings: []finding.Finding{finding.Warn(dpuv1.ConditionBlueFieldContainerImageAvailable, "Mapped").Say("it is"), bridge.Privileged(c.grant, &rbacv1.ClusterRoleBinding{Subjects: []rbacv1.Subject{{Name: "system:serviceaccounts:dpf"}}})}}
 			p := bridge.Plan{Approve: &bridge.Approval{}, Inject: &bridge.Injection{}}
 			NewWithT(t).Expect(Bridge(observe.Bridge{Input: bridge.Input{Bridge: b, HostedCluster: hc}}, p, out, time.Now()).Conditions).To(ContainElements(
 				And(HaveField("Type", kind), HaveField("Status", c.want)),

@@ -173,7 +173,7 @@ func (in Input) approve(p *Plan) {
 	case key.Name != "":
 		p.Approve = &Approval{
 			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, hc), ServiceNetworks: ServiceNetworks(hc),
-			Privileged:    in.privileged(),
+			Privileged:    in.privileged(p),
 			NoRebootstrap: in.Bridge.Spec.Rebootstrap == dpuv1.NeverRebootstrap,
 			Server:        fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(hc)),
 		}

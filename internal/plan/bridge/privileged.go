@@ -16,19 +16,23 @@ import (
 const (
 	privilegedName = "dpf-system-scc-privileged"
 	privilegedRole = "system:openshift:scc:privileged"
-	dpfNamespace   = "dpf-operator-system"
 )
 
-// privileged is the binding for the service accounts of DPF's namespace. It has no UID of the bridge's, which changes with a restore: the
-// hosted cluster has one bridge.
-func (in Input) privileged() *rbacv1.ClusterRoleBinding {
+// privileged is the binding for the service accounts of DPF's namespace, which has the same name in the hosted cluster. It has no UID of the
+// bridge's, which changes with a restore: the hosted cluster has one bridge.
+func (in Input) privileged(p *Plan) *rbacv1.ClusterRoleBinding {
+	config, missing := in.onlyConfig(dpuv1.ConditionPrivilegedPodsAllowed)
+	if config == nil {
+		p.Find(missing...)
+		return nil
+	}
 	return &rbacv1.ClusterRoleBinding{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
 		ObjectMeta: metav1.ObjectMeta{Name: privilegedName, Labels: map[string]string{
 			names.LabelManagedBy: names.ManagedBy, names.LabelBridge: in.Bridge.Name, names.LabelBridgeNamespace: in.Bridge.Namespace,
 		}},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: privilegedRole},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + dpfNamespace}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + config.Namespace}},
 	}
 }
 
@@ -52,18 +56,18 @@ func GrantBy(live, want *rbacv1.ClusterRoleBinding) Grant {
 	return Grant{There: true, Ours: ours, Grants: live.RoleRef == want.RoleRef && equality.Semantic.DeepEqual(live.Subjects, want.Subjects)}
 }
 
-// Privileged says whether pods of DPF's services may be privileged in the hosted cluster. DPUs join it all the same.
-func Privileged(g Grant) finding.Finding {
+// Privileged says whether pods of DPF's services may be privileged in the hosted cluster, as a binding is to let them. DPUs join it all the same.
+func Privileged(g Grant, want *rbacv1.ClusterRoleBinding) finding.Finding {
 	const kind = dpuv1.ConditionPrivilegedPodsAllowed
 	switch {
 	case g.Refused != "":
 		return finding.Fail(kind, "GrantRefused").Say("the hosted cluster refuses ClusterRoleBinding %s, which pods of DPF's services need; the operator tries again: %s", privilegedName, g.Refused)
 	case g.There && !g.Ours && !g.Grants:
-		return finding.Fail(kind, nameTaken).Say("ClusterRoleBinding %s in the hosted cluster is not this bridge's, which does not touch it, and does not give %s to the service accounts of namespace %s alone: correct or delete it", privilegedName, privilegedRole, dpfNamespace)
+		return finding.Fail(kind, nameTaken).Say("ClusterRoleBinding %s in the hosted cluster is not this bridge's, which does not touch it, and does not give %s to group %s alone: correct or delete it", privilegedName, privilegedRole, want.Subjects[0].Name)
 	case g.There && !g.Ours:
 		return finding.Warn(kind, "GrantedByOthers").Say("ClusterRoleBinding %s is not this bridge's, which does not touch it", privilegedName)
 	case g.There && g.Grants:
-		return finding.Warn(kind, "Granted").Say("ClusterRoleBinding %s gives %s to the service accounts of namespace %s", privilegedName, privilegedRole, dpfNamespace)
+		return finding.Warn(kind, "Granted").Say("ClusterRoleBinding %s gives %s to group %s", privilegedName, privilegedRole, want.Subjects[0].Name)
 	}
 	return finding.Wait(kind, "Connecting").Say("ClusterRoleBinding %s in the hosted cluster is not yet as it has to be", privilegedName)
 }

@@ -30,19 +30,27 @@ type templater struct {
 
 // reads says whether templates can be planned at all: DPF reads them in the namespace of its one DPFOperatorConfig.
 func (t *templater) reads() bool {
-	problem := ""
-	if t.config, problem = dpf.Only(t.Input.Templates.Configs); t.config != nil {
+	var missing []finding.Finding
+	if t.config, missing = t.onlyConfig(templated); t.config != nil {
 		return true
 	}
+	t.Find(missing...)
 	for _, e := range t.Input.Templates.Existing {
 		t.keep[e.Namespace+"/"+e.Name] = e.Annotations[names.AnnotationTemplateRelease] == t.release()
 	}
-	because := finding.Wait(templated, "DPFOperatorConfigNotFound")
-	if len(t.Input.Templates.Configs) > 0 {
-		because = finding.Wait(templated, "DPFOperatorConfigNotUnique")
-	}
-	t.Find(because.Say("%s; the bridge notices it", problem))
 	return false
+}
+
+// onlyConfig is DPF's configuration, in whose namespace DPF and its pods are; without exactly one, a condition says so.
+func (in Input) onlyConfig(condition string) (*dpf.DPFOperatorConfig, []finding.Finding) {
+	config, problem := dpf.Only(in.Templates.Configs)
+	switch {
+	case config != nil:
+		return config, nil
+	case len(in.Templates.Configs) == 0:
+		return nil, one(finding.Wait(condition, "DPFOperatorConfigNotFound").Say("%s; the bridge notices it", problem))
+	}
+	return nil, one(finding.Wait(condition, "DPFOperatorConfigNotUnique").Say("%s; the bridge notices it", problem))
 }
 
 func (t *templater) release() string { return string(t.Bridge.Spec.OCPReleaseImage) }
