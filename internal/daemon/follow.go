@@ -128,7 +128,7 @@ func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list clien
 	changed := func(object any) { replace(latest, news[T]{object: object.(T)}) }
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.serve(ctx, latest) })
-	Watch(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{
+	watchAll(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) },
 		DeleteFunc: func(any) { replace(latest, news[T]{deleted: true}) },
 	})

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch calls handler for each object of a kind that the options select, until ctx ends.
-func Watch(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
+// watchAll calls handler for each object of a kind that the options select, until ctx ends.
+func watchAll(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
 	_, informer := Informer(c, kind, list, options, func(client.Object) {}, handler)
 	informer.RunWithContext(ctx)
 }

@@ -46,7 +46,7 @@ func (t told[T]) Delete(object any) error { t.Gone(object.(T)); return nil }
 // Replace is called after List, which has taken in all.
 func (told[T]) Replace([]any, string) error { return nil }
 
-// Resync is never called: a reflector does that for a store only.
+// Resync is never called: Follow asks for no resync.
 func (told[T]) Resync() error { return nil }
 
 // Pages lists objects as they are now, page by page, and returns the version of the list. read fills a page, with these options among its own,

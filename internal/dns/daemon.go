@@ -247,7 +247,7 @@ func (d *Daemon) listen(ctx context.Context, addr netip.Addr) error {
 	return nil
 }
 
-// serve answers on a view's sockets, and probes them as a client would.
+// serve answers on a view's sockets, and probes the one for UDP.
 func (d *Daemon) serve(ctx context.Context, l server.Listener, check string, view server.View) {
 	d.Log.Info("view serves", "view", view.Name, "address", l.At, "device", l.Device)
 	d.group.Go(func() error { return l.Serve(ctx, view) })
