@@ -187,6 +187,21 @@ func TestABridgeMakesTheTemplateFromWhichDPFInstallsItsDPUs(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
 }
 
+func TestZeroTrustDPUsDownloadFromTheNodePortOfDPFsRegistry(t *testing.T) {
+	w := newTemplateWorld(t)
+	first, flavor := w.served(), w.flavor("true")
+	w.Expect(w.api.Delete(w.ctx, flavor)).To(Succeed())
+	w.gone(&first)
+	flavor = w.flavor("true")
+	w.Expect(unstructured.SetNestedField(flavor.Object, dpf.ModeZeroTrust, "spec", "dpuMode")).To(Succeed())
+	w.creates(flavor)
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "RegistryInvalid")
+	w.creates(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.dpf, Name: "bfb-registry"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}})
+	w.changes(flavor, func() { flavor.SetLabels(map[string]string{"seen": "again"}) }) // else it is looked for in five minutes
+	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).NotTo(BeEmpty()) })
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+}
+
 func TestTemplatesOfOthersAreLookedForWhileAnyAreWanted(t *testing.T) {
 	b := &dpuv1.DPUHCPBridge{}
 	seen := observe.Bridge{Input: bridge.Input{Bridge: b}}

@@ -1,7 +1,9 @@
 package dpf
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,6 +13,9 @@ import (
 
 // OperatorGroupVersion is that of DPFOperatorConfig (api/operator/v1alpha1).
 var OperatorGroupVersion = schema.GroupVersion{Group: "operator.dpu.nvidia.com", Version: "v1alpha1"}
+
+// RegistryService is the Service of DPF's bfb-registry, in DPFOperatorConfig's namespace (api/operator/v1alpha1, BFBRegistryName).
+const RegistryService = "bfb-registry"
 
 // ModeZeroTrust is the deploymentMode, and the dpuMode of a flavor, of DPUs that do not trust their host.
 const ModeZeroTrust = "zero-trust"
@@ -49,12 +54,38 @@ type ProvisioningController struct {
 	EnableDynamicBFCFGTemplates bool     `json:"enableDynamicBFCFGTemplates,omitempty"`
 	BFCFGTemplateConfigMap      *string  `json:"bfCFGTemplateConfigMap,omitempty"`
 	Registry                    Registry `json:"registry,omitempty"`
+	InstallInterface            Install  `json:"installInterface,omitempty"`
+}
+
+// Install says how DPUs are installed.
+type Install struct {
+	InstallViaRedfish Redfish `json:"installViaRedfish,omitempty"`
+}
+
+// Redfish has what Registry says since DPF 26.4, as HOST:PORT.
+type Redfish struct {
+	BFBRegistryAddress string `json:"bfbRegistryAddress,omitempty"`
 }
 
 // Registry is DPF's bfb-registry. The address of the load balancer comes first.
 type Registry struct {
 	LoadBalancerAddress string `json:"loadBalancerAddress,omitempty"`
 	Address             string `json:"address,omitempty"`
+}
+
+// RegistryURL is that of the bfb-registry, as far as it is written; else it is at a node port of RegistryService.
+func (c *DPFOperatorConfig) RegistryURL() string {
+	p := c.Spec.ProvisioningController
+	named := cmp.Or(p.Registry.LoadBalancerAddress, p.Registry.Address, p.InstallInterface.InstallViaRedfish.BFBRegistryAddress)
+	if named == "" || strings.Contains(named, "://") {
+		return named
+	}
+	return "http://" + named
+}
+
+// IsZeroTrust says whether DPUs of a flavor do not trust their host.
+func (c *DPFOperatorConfig) IsZeroTrust(f *DPUFlavor) bool {
+	return cmp.Or(c.Spec.DeploymentMode, f.Spec.DpuMode) == ModeZeroTrust
 }
 
 // Only is the one DPFOperatorConfig that DPF works with. With none or several it is nil, and a sentence says what to do.

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -51,8 +53,10 @@ func (o *Bridges) templates(ctx context.Context, seen *Bridge) (err error) {
 	if err != nil || config == nil {
 		return err
 	}
-	t.Foreign, err = o.foreignTemplates(ctx, config.Namespace)
-	return err
+	if t.Foreign, err = o.foreignTemplates(ctx, config.Namespace); err != nil {
+		return err
+	}
+	return o.registry(ctx, t, config)
 }
 
 // ofTemplates reads what DPUs are installed with.
@@ -72,6 +76,15 @@ func (o *Bridges) ofTemplates(ctx context.Context, t *bridge.Templates) error {
 		t.BFBs = bfbs.Items
 	}
 	return nil
+}
+
+// registry reads the Service that zero-trust DPUs download from, if the configuration names no address.
+func (o *Bridges) registry(ctx context.Context, t *bridge.Templates, config *dpf.DPFOperatorConfig) (err error) {
+	zeroTrust := slices.ContainsFunc(t.Flavors, func(f dpf.DPUFlavor) bool { return config.IsZeroTrust(&f) })
+	if zeroTrust && config.RegistryURL() == "" {
+		t.Registry, err = live[corev1.Service](ctx, o, types.NamespacedName{Namespace: config.Namespace, Name: dpf.RegistryService})
+	}
+	return err
 }
 
 // foreignTemplates are those without our label, which the cache does not have; of each only its metadata is read.

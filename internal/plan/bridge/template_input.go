@@ -26,6 +26,8 @@ type Templates struct {
 	Flavors    []dpf.DPUFlavor
 	BFBs       []dpf.BFB
 	Configs    []dpf.DPFOperatorConfig
+	// Registry is DPF's Service of the bfb-registry, read if zero-trust DPUs need its node port.
+	Registry *corev1.Service
 	// Existing are the templates of all bridges, each with a digest of its text in place of the text.
 	Existing []corev1.ConfigMap
 	// Foreign are others in DPFOperatorConfig's namespace.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"net"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,12 +117,28 @@ func (t *templater) labels() map[string]string {
 
 // source is everything that the template of a flavor is made from.
 func (t *templater) source(flavor *dpf.DPUFlavor) bfcfg.Source {
-	spec := t.config.Spec
-	return bfcfg.Source{
-		Ignition: t.Input.Templates.Payload.Content, MachineOS: t.Image, Flavor: flavor, MTU: spec.Networking.HighSpeedMTU,
-		ZeroTrust: cmp.Or(spec.DeploymentMode, flavor.Spec.DpuMode) == dpf.ModeZeroTrust,
-		Registry:  cmp.Or(spec.ProvisioningController.Registry.LoadBalancerAddress, spec.ProvisioningController.Registry.Address),
+	from := bfcfg.Source{
+		Ignition: t.Input.Templates.Payload.Content, MachineOS: t.Image, Flavor: flavor, MTU: t.config.Spec.Networking.HighSpeedMTU,
+		ZeroTrust: t.config.IsZeroTrust(flavor),
 	}
+	if from.ZeroTrust {
+		from.Registry = cmp.Or(t.config.RegistryURL(), t.registryAtNode())
+	}
+	return from
+}
+
+// registryAtNode is the URL of DPF's bfb-registry at a node port; empty if it has none.
+func (in Input) registryAtNode() string {
+	address := nodeAddress(in.Nodes)
+	if in.Templates.Registry == nil || address == "" {
+		return ""
+	}
+	for _, port := range in.Templates.Registry.Spec.Ports {
+		if port.NodePort != 0 {
+			return "http://" + net.JoinHostPort(address, strconv.Itoa(int(port.NodePort)))
+		}
+	}
+	return ""
 }
 
 // inputsOf identifies a Source, and what this version of ours makes of it.

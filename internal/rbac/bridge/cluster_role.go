@@ -24,6 +24,8 @@ package bridge
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,resourceNames=ovnkube-node-dpu-host,verbs=list;watch
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+// Where zero-trust DPUs download DPF's agent, if DPFOperatorConfig does not say: the node port of DPF's registry.
+// +kubebuilder:rbac:groups="",resources=services,resourceNames=bfb-registry,verbs=get
 // The management cluster's own networks, which those of a hosted cluster must not overlap.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
