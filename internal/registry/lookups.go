@@ -4,7 +4,6 @@ package registry
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"sync"
@@ -49,11 +48,7 @@ func New(changed func(bridge types.NamespacedName)) *Lookups {
 // longest is how late at most an image that was pushed is found.
 const longest = 2 * time.Minute
 
-// backoff doubles with each try, with jitter.
-func backoff(tries int) time.Duration {
-	most := min(longest, time.Second<<min(tries, 10))
-	return most/2 + rand.N(most/2) //nolint:gosec // it only spreads
-}
+func backoff(tries int) time.Duration { return pace.Growing(tries, time.Second, longest) }
 
 // Start waits for the context's end, and then ends all look-ups. It implements manager.Runnable.
 func (l *Lookups) Start(ctx context.Context) error {

@@ -48,7 +48,7 @@ func (v *approving) refused(err error) bool {
 	return true
 }
 
-func pausing(tries int) time.Duration { return min(longestGrant, time.Second<<min(tries, 5)) }
+func pausing(tries int) time.Duration { return pace.Growing(tries, time.Second, longestGrant) }
 
 func (v *approving) followPrivileged(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)

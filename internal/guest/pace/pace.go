@@ -18,10 +18,13 @@ func Pause(ctx context.Context, d time.Duration) {
 // longestPause leaves time for a connection and its lists within the 30 s after which a cluster that is back must be seen.
 const longestPause = 8 * time.Second
 
-// Backoff doubles with each try, with jitter.
-func Backoff(tries int) time.Duration {
-	longest := min(longestPause, 250*time.Millisecond<<min(tries, 10))
-	return longest/2 + rand.N(longest/2) //nolint:gosec // it only spreads
+// Backoff grows to longestPause.
+func Backoff(tries int) time.Duration { return Growing(tries, 250*time.Millisecond, longestPause) }
+
+// Growing doubles with each try, from first to longest, with jitter.
+func Growing(tries int, first, longest time.Duration) time.Duration {
+	most := min(longest, first<<min(tries, 10))
+	return most/2 + rand.N(most/2) //nolint:gosec // it only spreads
 }
 
 // TellEvery is how often at most a hosted cluster, which may change a thousand times a second, has its owner reconciled.
