@@ -95,9 +95,13 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 		err := r.adopt(ctx, b, p.Adopts, &out)
 		return out, err
 	}
-	err := withdraw(ctx, r.apply, p.Templates.Withdraw, &out) // before the hosted cluster gets another release: no DPU may be installed from these
+	err := withdraw(ctx, r.apply, p.Templates.Withdraw, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionIgnitionConfigured, err)...)
-	if !p.Frozen && err == nil { // a template that stays would install the old release
+	switch {
+	case p.Frozen:
+	case len(p.Templates.Withdraw) > 0:
+		out.Frozen = true // until they are gone, DPUs could be installed with the release that the hosted cluster leaves
+	default:
 		err = r.hostedCluster(ctx, seen, p, &out)
 		out.Frozen = err != nil // the status must not report objects that could not be applied
 		out.Findings = append(out.Findings, r.failed(dpuv1.ConditionReady, err)...)
@@ -198,7 +202,7 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 	if !p.Recreates && bridge.Reported(b) && slices.ContainsFunc(applied.Made, func(o finding.Object) bool { return o.Kind == "HostedCluster" }) {
 		r.tellRecreated(b) // it was deleted between the read and the write
 	}
-	out.Wrote = applied.Wrote
+	out.Wrote = out.Wrote || applied.Wrote
 	for _, f := range applied.Findings {
 		out.Findings = append(out.Findings, r.orGranting(f)...)
 		if f.Condition = madeFor[f.Of.Kind]; f.Condition != "" {

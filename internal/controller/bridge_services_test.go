@@ -137,7 +137,10 @@ func TestABridgeKeepsDPUServiceTemplates(t *testing.T) {
 	})
 	w.silent()
 
+	w.faults.refuse("/dpuservicetemplates/")
 	w.changes(b, func() { b.Spec.ManageDPUServiceTemplates = false })
+	w.Expect(w.saysOf("b1", dpuv1.ConditionServiceTemplatesReady, metav1.ConditionFalse, "NotApplied")).To(ContainSubstring("deleting DPUServiceTemplate " + w.ns + "/ovn"))
+	w.faults.refuse("")
 	w.gone(ovn)
 	w.changes(b, func() { b.Spec.ManageDPUServiceTemplates = true })
 	sees(w.world, ovn, there)

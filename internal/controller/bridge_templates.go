@@ -46,8 +46,9 @@ func withdraw[T any, P interface {
 	var errs []error
 	for i := range all {
 		if o := P(&all[i]); o.GetDeletionTimestamp() == nil {
-			out.Wrote = true
-			errs = append(errs, w.Remove(ctx, o))
+			err := w.Remove(ctx, o)
+			out.Wrote = out.Wrote || err == nil // the status reports a failed write
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -233,4 +234,54 @@ func TestATemplateIsWithdrawnForAnUpgrade(t *testing.T) {
 	w.tearsDown("b1")
 	w.gone(b)
 	w.Expect(w.left()).To(BeEmpty())
+}
+
+// What keeps a template from being withdrawn is told, and keeps the hosted cluster at the release that it was made for.
+func TestTheReleaseWaitsUntilItsTemplatesAreWithdrawn(t *testing.T) {
+	w := newTemplateWorld(t)
+	w.appliesRole("metallb", w.alone())
+	first := w.served()
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	staysAt := func(release string) {
+		t.Helper()
+		w.Expect(string(sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there).Spec.Release.Image)).To(Equal(release))
+	}
+
+	// The Role is gone.
+	w.Expect(w.api.Delete(w.ctx, named(&rbacv1.RoleBinding{}, w.dpf, "oooi-dpu-bridge"))).To(Succeed())
+	b := w.bridge()
+	w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
+	sees(w.world, b, func(g Gomega, b *dpuv1.DPUHCPBridge) {
+		g.Expect(b.Status.ObservedGeneration).To(Equal(b.Generation))
+		g.Expect(meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionReady)).To(HaveField("Status", metav1.ConditionFalse))
+	})
+	w.Expect(w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "ControlPlaneProgressing")).To(ContainSubstring("kubectl apply -n " + w.dpf + " -k config/components/dpu-bridge"))
+	staysAt(release)
+
+	// So is a finalizer, and a stranger's ConfigMap is not a template: the operator may not delete it.
+	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns + "-stranger", Name: "x", Labels: map[string]string{
+		names.LabelManagedBy: names.ManagedBy, dpf.LabelTemplate: "true", names.LabelBridge: "b1", names.LabelBridgeNamespace: w.ns, names.LabelOwnerUID: "of-nobody",
+	}}}
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stranger.Namespace}}, stranger)
+	w.changes(&first, func() { first.Finalizers = []string{finalizer} })
+	w.appliesRole("dpu-bridge", w.dpf)
+	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "TemplateTerminating")).To(ContainSubstring(finalizer))
+	staysAt(release)
+	w.changes(&first, func() { first.Finalizers = nil })
+	w.rolledOut(newRelease, "5e6f7a8b")
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	w.Expect(sees(w.world, stranger, there).DeletionTimestamp).To(BeNil())
+}
+
+func TestTemplatesStayWhileAKindThatTheyAreMadeFromIsNotFound(t *testing.T) {
+	w := newTemplateWorld(t)
+	first := w.served()
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	w.stop()
+	w.faults.hide("/apis/" + dpf.ServiceGroupVersion.String())
+	w.start()
+	w.Expect(w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "DPFNotInstalled")).To(ContainSubstring("does not serve DPUDeployments"))
+	w.faults.hide("")
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	w.Expect(w.template(func(Gomega, corev1.ConfigMap) {}).UID).To(Equal(first.UID))
 }

@@ -26,7 +26,7 @@ func (o *Bridges) templates(ctx context.Context, seen *Bridge) (err error) {
 	if o.Secretless {
 		return nil
 	}
-	t.DPUs = seen.DPUs
+	t.DPUs, t.Unserved = seen.DPUs, o.unserved()
 	if t.Deployment, err = get[dpf.DPUDeployment](ctx, o.Observer, bridge.DeploymentKey(seen.Input.Bridge)); err != nil {
 		return err
 	}
@@ -57,6 +57,17 @@ func (o *Bridges) templates(ctx context.Context, seen *Bridge) (err error) {
 		return err
 	}
 	return o.registry(ctx, t, config)
+}
+
+// unserved are the kinds that ofTemplates and templates read, as far as the API server does not serve them.
+func (o *Bridges) unserved() (all []string) {
+	for name, kind := range map[string]client.Object{"DPUDeployment": &dpf.DPUDeployment{}, "DPUFlavor": &dpf.DPUFlavor{}, "BFB": &dpf.BFB{}, "DPFOperatorConfig": &dpf.DPFOperatorConfig{}} {
+		if !o.Kinds.Served(kind) {
+			all = append(all, name+"s")
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // ofTemplates reads what DPUs are installed with.

@@ -28,6 +28,8 @@ type Templates struct {
 	Configs    []dpf.DPFOperatorConfig
 	// Registry is DPF's Service of the bfb-registry, read if zero-trust DPUs need its node port.
 	Registry *corev1.Service
+	// Unserved are kinds of these that the API server does not serve: there may be some.
+	Unserved []string
 	// Existing are the templates of all bridges, each with a digest of its text in place of the text.
 	Existing []corev1.ConfigMap
 	// Foreign are others in DPFOperatorConfig's namespace.

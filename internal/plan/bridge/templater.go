@@ -28,6 +28,25 @@ type templater struct {
 	config  *dpf.DPFOperatorConfig
 	keep    map[string]bool // namespace/name of those that stay or are made
 	missing bool            // a pair has no template, and gets none now
+	next    string          // the release that the hosted cluster does not get yet; empty if it has it
+}
+
+// holdsRelease has templates of the hosted cluster's own release stay, and none made, while it does not get the bridge's. A template that is not
+// ours holds it back, too: nobody would withdraw that.
+func (t *templater) holdsRelease(pairs []pair) {
+	is, to := t.cluster().Spec.Release.Image, t.release()
+	if is == to {
+		return
+	}
+	for _, of := range pairs {
+		if other := t.rival(dpf.TemplateOf(ClusterKey(t.Bridge), of.BFB, of.Flavor)); other != "" {
+			t.Find(finding.Refuse(dpuv1.ConditionReady, dpuv1.ReasonTemplatesAmbiguous).Say("HostedCluster %s keeps release %s: DPF could go on installing that on DPUs from ConfigMap %s, which is not this bridge's; delete that", t.name(), is, other))
+		}
+	}
+	if t.frozen() {
+		b := *t.Bridge
+		b.Spec.OCPReleaseImage, t.Bridge, t.next = dpuv1.ReleaseImage(is), &b, to
+	}
 }
 
 // reads says whether templates can be planned at all: DPF reads them in the namespace of its one DPFOperatorConfig.
@@ -159,7 +178,7 @@ func (t *templater) existing(key types.NamespacedName) *corev1.ConfigMap {
 // rival names a template that is not the bridge's and says the same.
 func (t *templater) rival(says map[string]string) string {
 	for _, e := range t.Input.Templates.Existing {
-		if e.Namespace == t.config.Namespace && !t.Owns(&e) && holds(e.Annotations, says) {
+		if t.readByDPF(&e) && !t.Owns(&e) && holds(e.Annotations, says) {
 			return e.Namespace + "/" + e.Name
 		}
 	}
@@ -195,7 +214,7 @@ func (t *templater) mayInstall() bool { return t.Rollout() != Rolling }
 
 func (t *templater) mayRender() bool {
 	payload := t.Input.Templates.Payload
-	return t.Rollout() == RolledOut && payload.Content != nil && payload.Release == t.release()
+	return t.next == "" && t.Rollout() == RolledOut && payload.Content != nil && payload.Release == t.release()
 }
 
 // waits says what templates wait for, or what is wrong with the download while they need nothing of it.
@@ -203,6 +222,8 @@ func (t *templater) waits() {
 	payload, pool := t.Input.Templates.Payload, t.Bridge.Namespace+"/"+t.Bridge.Name
 	waiting := func(reason string) finding.Builder { return finding.Wait(templated, reason) }
 	switch {
+	case t.missing && t.next != "":
+		t.Find(waiting("ControlPlaneProgressing").Say("the control plane does not get release %s yet, and no template is made for the one that it leaves; see the other conditions", t.next))
 	case t.missing && t.Rollout() != RolledOut:
 		t.Find(waiting("ControlPlaneProgressing").Say("the control plane is not at release %s yet; until it is, DPF has no template, so that it installs no DPU with another release", t.release()))
 	case t.missing && payload.Reason != "":

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/refgrant"
@@ -43,28 +44,56 @@ func (in Input) deployment() *dpf.DPUDeployment {
 	return d
 }
 
-// pairs are what DPUs of the DPUCluster are, or will be, installed with: each needs a template. DPUs count where those who own DPUCluster or
-// DPUDeployment made them: in any other namespace, a DPU that somebody else made would get the hosted cluster's ignition, which has secrets.
+// pairs are what DPUs of the DPUCluster are, or will be, installed with: each needs a template.
 func (in Input) pairs() (all []pair) {
-	namespaces := []string{ClusterKey(in.Bridge).Namespace}
 	add := func(namespace, bfb, flavor string) {
 		if bfb != "" && flavor != "" {
 			all = append(all, pair{types.NamespacedName{Namespace: namespace, Name: bfb}, types.NamespacedName{Namespace: namespace, Name: flavor}})
 		}
 	}
 	if d := in.deployment(); d != nil {
-		namespaces = append(namespaces, d.Namespace)
 		add(d.Namespace, d.Spec.DPUs.BFB, d.Spec.DPUs.Flavor)
 	}
-	for i := range in.Templates.DPUs {
-		if d := &in.Templates.DPUs[i]; d.DeletionTimestamp == nil && slices.Contains(namespaces, d.Namespace) && d.Joins(ClusterKey(in.Bridge)) {
-			add(d.Namespace, d.Spec.BFB, d.Spec.DPUFlavor)
-		}
+	for _, d := range in.installed() {
+		add(d.Namespace, d.Spec.BFB, d.Spec.DPUFlavor)
 	}
 	slices.SortFunc(all, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.BFB.String(), b.BFB.String()), cmp.Compare(a.Flavor.String(), b.Flavor.String()))
 	})
 	return slices.Compact(all)
+}
+
+// installed are the DPUs that templates are made for: those that somebody made who owns DPUCluster or DPUDeployment. In any other namespace,
+// a DPU that somebody else made would get the hosted cluster's ignition, which has secrets.
+func (in Input) installed() (all []dpf.DPU) {
+	namespaces := []string{ClusterKey(in.Bridge).Namespace}
+	if d := in.deployment(); d != nil {
+		namespaces = append(namespaces, d.Namespace)
+	}
+	for _, d := range in.Templates.DPUs {
+		if d.DeletionTimestamp == nil && slices.Contains(namespaces, d.Namespace) && d.Joins(ClusterKey(in.Bridge)) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// unnamed says what gets no template, because it does not name both that one is made for. The API server accepts an empty name.
+func (in Input) unnamed() (all []finding.Finding) {
+	if d := in.deployment(); d != nil && (d.Spec.DPUs.BFB == "" || d.Spec.DPUs.Flavor == "") {
+		all = append(all, finding.Wait(templated, "DPUDeploymentIncomplete").At("spec.dpuDeploymentRef").
+			Say("DPUDeployment %s/%s names no BFB, or no DPUFlavor (spec.dpus): name both; DPF gets no template for its DPUs until then", d.Namespace, d.Name))
+	}
+	var dpus []string
+	for _, d := range in.installed() {
+		if d.Spec.BFB == "" || d.Spec.DPUFlavor == "" {
+			dpus = append(dpus, d.Namespace+"/"+d.Name)
+		}
+	}
+	if len(dpus) > 0 {
+		all = append(all, finding.Warn(templated, "DPUIncomplete").Say("no template is made for DPUs %s, which name no BFB, or no DPUFlavor: DPF installs them from none of this bridge's", some(dpus)))
+	}
+	return all
 }
 
 // templates plans the templates. A template stays as it was, whatever is wrong, unless a DPU would be installed with another release, or with
@@ -76,14 +105,22 @@ func (in Input) templates(p *Plan, bound bool) {
 	t := templater{Input: in, Plan: p, keep: map[string]bool{}}
 	pairs := in.pairs()
 	exists := in.cluster() != nil // a bridge that has made nothing says nothing of it, either: Applied
+	if len(in.Templates.Unserved) > 0 && exists && in.WantsTemplates() {
+		t.Find(in.unserved()...)
+		return
+	}
 	if exists {
 		t.Find(in.unreferred()...)
+		t.Find(in.unnamed()...)
 	}
-	if bound && exists && len(pairs) > 0 && t.reads() {
-		for _, of := range pairs {
-			t.template(of)
+	if bound && exists && len(pairs) > 0 {
+		t.holdsRelease(pairs)
+		if t.reads() {
+			for _, of := range pairs {
+				t.template(of)
+			}
+			t.waits()
 		}
-		t.waits()
 	}
 	for _, e := range in.Templates.Existing {
 		switch {
@@ -92,8 +129,28 @@ func (in Input) templates(p *Plan, bound bool) {
 			p.Templates.Served++
 		default:
 			p.Templates.Withdraw = append(p.Templates.Withdraw, e)
+			p.Find(staying(&e)...)
 		}
 	}
+}
+
+// staying says why a template that is withdrawn is still there. Until it is gone, the hosted cluster does not change.
+func staying(template metav1.Object) []finding.Finding {
+	if template.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return one(finding.Wait(dpuv1.ConditionReady, "TemplateTerminating").Say("ConfigMap %s/%s is withdrawn as a template, but its finalizers (%s) keep it, and DPF could install DPUs from it: have their owners remove them; the hosted cluster does not change until it is gone",
+		template.GetNamespace(), template.GetName(), some(template.GetFinalizers())))
+}
+
+// unserved: what is not read must not count as absent. The hosted cluster keeps its release, because templates of that could not be withdrawn.
+func (in Input) unserved() []finding.Finding {
+	missing := some(in.Templates.Unserved)
+	all := one(finding.Wait(templated, "DPFNotInstalled").Say("the cluster does not serve %s, or could not be asked for it: install the DPF operator in a version that has it; the bridge notices it, and leaves DPF's templates as they are until then", missing))
+	if is, to := in.cluster().Spec.Release.Image, string(in.Bridge.Spec.OCPReleaseImage); is != to {
+		all = append(all, finding.Wait(dpuv1.ConditionReady, "DPFNotInstalled").Say("HostedCluster %s keeps release %s until templates of it can be withdrawn: the cluster does not serve %s", in.name(), is, missing))
+	}
+	return all
 }
 
 // readByDPF says whether DPF looks for templates in the namespace of one. Elsewhere anybody can make some with the bridge's labels, and the

@@ -92,7 +92,7 @@ func TestATemplateIsMadeForEachPair(t *testing.T) {
 	second.Name = "f2"
 	in.Templates.Flavors = append(in.Templates.Flavors, second)
 	p := bridge.Of(in)
-	g.Expect(toldOfTemplates(p)).To(BeEmpty())
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{"DPUIncomplete"}), "of the one without a BFB")
 	all := applied(p)
 	g.Expect(all).To(HaveLen(2), "not for another DPUCluster's DPU, nor for one that a stranger made")
 	for i, flavor := range []string{"f1", "f2"} {
@@ -164,8 +164,15 @@ func TestWhenATemplateIsWithdrawn(t *testing.T) {
 		leaves bool
 		told   []string
 	}{
-		"nothing is wrong":                    {func(*bridge.Input) {}, true, nil},
-		"an upgrade begins":                   {func(in *bridge.Input) { in.Bridge.Spec.OCPReleaseImage = other }, false, []string{"ControlPlaneProgressing"}},
+		"nothing is wrong": {func(*bridge.Input) {}, true, nil},
+		"an upgrade begins": {func(in *bridge.Input) {
+			in.Bridge.Spec.OCPReleaseImage, in.Mapping.Data["4.20.9"] = other, "quay.io/example/bluefield:4.20.9"
+		}, false, []string{"ControlPlaneProgressing"}},
+		"an upgrade cannot begin": {func(in *bridge.Input) { in.Bridge.Spec.OCPReleaseImage = other }, true, nil},
+		"it cannot, and the control plane upgrades": {func(in *bridge.Input) {
+			progressing("True", "Progressing", 0)(in)
+			in.Bridge.Spec.OCPReleaseImage = other
+		}, false, []string{"ControlPlaneProgressing"}},
 		"the control plane upgrades":          {progressing("True", "Progressing", 0), false, []string{"ControlPlaneProgressing"}},
 		"HyperShift has not looked yet":       {progressing("False", "AsExpected", 1), true, nil},
 		"HyperShift is blocked":               {progressing("False", "Blocked", 0), true, nil},
@@ -182,10 +189,15 @@ func TestWhenATemplateIsWithdrawn(t *testing.T) {
 		"the flavor is gone":                {func(in *bridge.Input) { in.Templates.Flavors = nil }, false, []string{"DPUFlavorNotFound"}},
 		"the flavor goes":                   {func(in *bridge.Input) { in.Templates.Flavors[0].DeletionTimestamp = &metav1.Time{} }, false, []string{"DPUFlavorNotFound"}},
 		"the BFB is gone":                   {func(in *bridge.Input) { in.Templates.BFBs = nil }, false, []string{"BFBNotFound"}},
-		"the DPUDeployment is gone":         {func(in *bridge.Input) { in.Templates.Deployment = nil }, false, []string{"DPUDeploymentNotFound"}},
-		"the DPUCluster is another's":       {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, false, nil},
-		"there is no DPFOperatorConfig":     {func(in *bridge.Input) { in.Templates.Configs = nil }, true, []string{"DPFOperatorConfigNotFound"}},
-		"there are two":                     {func(in *bridge.Input) { in.Templates.Configs = append(in.Templates.Configs, in.Templates.Configs[0]) }, true, []string{"DPFOperatorConfigNotUnique"}},
+		"the DPUDeployment names no BFB":    {func(in *bridge.Input) { in.Templates.Deployment.Spec.DPUs.BFB = "" }, false, []string{"DPUDeploymentIncomplete"}},
+		"it names no flavor":                {func(in *bridge.Input) { in.Templates.Deployment.Spec.DPUs.Flavor = "" }, false, []string{"DPUDeploymentIncomplete"}},
+		"a DPU names no BFB": {func(in *bridge.Input) {
+			in.Templates.DPUs = []dpf.DPU{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "card"}, Spec: dpf.DPUSpec{DPUFlavor: "f1", Cluster: dpf.Reference{Namespace: "dpf", Name: "d1"}}}}
+		}, true, []string{"DPUIncomplete"}},
+		"the DPUDeployment is gone":     {func(in *bridge.Input) { in.Templates.Deployment = nil }, false, []string{"DPUDeploymentNotFound"}},
+		"the DPUCluster is another's":   {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, false, nil},
+		"there is no DPFOperatorConfig": {func(in *bridge.Input) { in.Templates.Configs = nil }, true, []string{"DPFOperatorConfigNotFound"}},
+		"there are two":                 {func(in *bridge.Input) { in.Templates.Configs = append(in.Templates.Configs, in.Templates.Configs[0]) }, true, []string{"DPFOperatorConfigNotUnique"}},
 		"DPF looks elsewhere": {func(in *bridge.Input) {
 			in.Templates.Configs[0].Namespace = "elsewhere"
 			in.Templates.Payload = bridge.Payload{}
@@ -195,7 +207,13 @@ func TestWhenATemplateIsWithdrawn(t *testing.T) {
 			in.Templates.Payload = bridge.Payload{Reason: "IgnitionServerUnreachable", Message: "it is down"}
 		}, true, []string{"IgnitionServerUnreachable"}},
 		"the ignition is none": {func(in *bridge.Input) { in.Templates.Payload.Content = []byte("{") }, true, []string{"IgnitionInvalid"}},
-		"DPF is not served":    {func(in *bridge.Input) { in.Served.DPF = false }, true, nil},
+		"DPUDeployments are not served": {func(in *bridge.Input) {
+			in.Templates.Unserved, in.Templates.Deployment = []string{"DPUDeployments"}, nil
+		}, true, []string{"DPFNotInstalled"}},
+		"DPUFlavors are not served": {func(in *bridge.Input) {
+			in.Templates.Unserved, in.Templates.Flavors = []string{"DPUFlavors"}, nil
+		}, true, []string{"DPFNotInstalled"}},
+		"DPF is not served": {func(in *bridge.Input) { in.Served.DPF = false }, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -207,6 +225,71 @@ func TestWhenATemplateIsWithdrawn(t *testing.T) {
 			g.Expect(toldOfTemplates(p)).To(Equal(c.told))
 		})
 	}
+}
+
+// While the hosted cluster keeps its release, its templates stay, and a template of the old release must not outlive that.
+func TestTheReleaseDoesNotChangeBesideATemplateThatStays(t *testing.T) {
+	const next = "quay.io/openshift-release-dev/ocp-release:4.20.9-multi"
+	upgrade := func(in *bridge.Input) {
+		in.Bridge.Spec.OCPReleaseImage, in.Mapping.Data["4.20.9"] = next, "quay.io/example/bluefield:4.20.9"
+	}
+	foreign := func(in *bridge.Input) {
+		in.Templates.Foreign = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf-operator-system", Name: "bfcfg-d1.cfg", Annotations: in.Templates.Existing[0].Annotations}}}
+	}
+	for name, c := range map[string]struct {
+		is              func(*bridge.Input)
+		frozen          bool
+		leaves          int
+		reason, message string
+	}{
+		"nothing is in the way": {upgrade, false, 0, "", ""},
+		"another's template": {func(in *bridge.Input) {
+			upgrade(in)
+			foreign(in)
+		}, true, 1, dpuv1.ReasonTemplatesAmbiguous, "keeps release quay.io/openshift-release-dev/ocp-release:4.20.4-multi: DPF could go on installing that on DPUs from ConfigMap dpf-operator-system/bfcfg-d1.cfg"},
+		"another's template, and no other release": {foreign, false, 1, "", ""},
+		"what cannot be withdrawn": {func(in *bridge.Input) {
+			upgrade(in)
+			in.Templates.Unserved = []string{"DPFOperatorConfigs"}
+		}, true, 1, "DPFNotInstalled", "does not serve DPFOperatorConfigs"},
+		"what cannot be read, and no other release": {func(in *bridge.Input) { in.Templates.Unserved = []string{"DPFOperatorConfigs"} }, false, 1, "", ""},
+		"what finalizers keep": {func(in *bridge.Input) {
+			upgrade(in)
+			in.Templates.Existing[0].DeletionTimestamp, in.Templates.Existing[0].Finalizers = &metav1.Time{}, []string{"example.com/mine"}
+		}, true, 0, "TemplateTerminating", "its finalizers (example.com/mine) keep it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), served(t)
+			c.is(&in)
+			p := bridge.Of(in)
+			g.Expect(p.Frozen).To(Equal(c.frozen), "%v", p.Findings)
+			g.Expect(p.Templates.Apply).To(BeEmpty())
+			g.Expect(p.Templates.Withdraw).To(HaveLen(1 - c.leaves))
+			if c.reason != "" {
+				g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", dpuv1.ConditionReady), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.message)))))
+			}
+		})
+	}
+}
+
+func TestNoTemplateIsMadeForAReleaseThatTheHostedClusterLeaves(t *testing.T) {
+	g, in := NewWithT(t), templating(t)
+	in.Bridge.Spec.OCPReleaseImage = "quay.io/openshift-release-dev/ocp-release:4.20.9-multi" // whose image is not known
+	p := bridge.Of(in)
+	g.Expect(p.Templates).To(Equal(bridge.Templating{}))
+	g.Expect(p.Findings).To(ContainElement(And(HaveField("Reason", "ControlPlaneProgressing"), HaveField("Message", ContainSubstring("does not get release quay.io/openshift-release-dev/ocp-release:4.20.9-multi yet")))))
+}
+
+func TestATemplateElsewhereThanDPFReadsThemIsLeftAlone(t *testing.T) {
+	g, in := NewWithT(t), served(t)
+	forged := *in.Templates.Existing[0].DeepCopy()
+	forged.Namespace, forged.Labels = "strangers", maps.Clone(forged.Labels)
+	forged.Labels[names.LabelOwnerUID] = "none"
+	in.Templates.Existing = append(in.Templates.Existing, forged)
+	p := bridge.Of(in)
+	g.Expect(p.Templates).To(Equal(bridge.Templating{Served: 1}))
+	in.Bridge.Spec.DPUDeploymentRef, in.Templates.Deployment = nil, nil
+	g.Expect(bridge.Of(in).Templates.Withdraw).To(HaveExactElements(HaveField("Namespace", "dpf-operator-system")))
 }
 
 func TestNoTemplateIsMadeBeforeItsTime(t *testing.T) {
