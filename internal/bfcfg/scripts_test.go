@@ -103,6 +103,19 @@ func TestAnInstallationThatFailsIsTold(t *testing.T) {
 	contains(t, b.told(), `"type":"InstallError","status":"True","reason":"RHCOSInstallation"`)
 }
 
+func TestAnErrorIsToldToAHostThatIsNotUpYet(t *testing.T) {
+	b := installer(t, "trusted")
+	if err := os.Remove(b.root + "/dev/nvme0n1"); err != nil {
+		t.Fatal(err)
+	}
+	b.command("curl", `echo x >>"$0.calls"; [ "$(wc -l <"$0.calls")" -gt 2 ] || exit 7
+`+hostAgent)
+	if _, calls, err := b.run("install-rhcos-dpf.sh"); err == nil || strings.Contains(calls, "coreos-installer") {
+		t.Errorf("it went on: %s", calls)
+	}
+	contains(t, b.told(), `"type":"InstallError","status":"True","reason":"Hardware"`)
+}
+
 func TestAHostThatIsNotTrustedIsToldNothing(t *testing.T) {
 	b := installer(t, "zero-trust")
 	calls := b.mustRun("install-rhcos-dpf.sh")

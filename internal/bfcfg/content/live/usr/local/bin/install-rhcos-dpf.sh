@@ -2,6 +2,12 @@
 # Installs the target on the DPU's disk, and boots it once DPF says so. What fails is told to DPF, and leaves the live system as it is.
 . /usr/local/bin/dpf-common.sh
 
+# The host's agent may not be up yet, or again: DPF shows nothing of an error that it has not heard.
+fail() {
+	wait_for 300 5 "the host's agent: error" complain "$@"
+	exit 1
+}
+
 disk=/dev/nvme0n1
 target=/var/target.ign
 flavor=/etc/dpf/dpuflavor.json
