@@ -112,6 +112,8 @@ func TestWhatMakesATemplateImpossible(t *testing.T) {
 		"not JSON":                {ignition("{", "["), IgnitionInvalid, "HyperShift's ignition", "line 2"},
 		"a version not ours":      {ignition(`"version": "3.2.0"`, `"version": "3.9.0"`), IgnitionInvalid, "HyperShift's ignition", "unsupported"},
 		"a mode out of range":     {ignition(`"mode": 384`, `"mode": 99999`), IgnitionInvalid, "HyperShift's ignition", "illegal file mode"},
+		"a unit of ours":          {ignition(`"name": "kubelet.service"`, `"name": "dpu-agent.service"`), IgnitionInvalid, "HyperShift's ignition", "together with what a DPU needs"},
+		"a card without a system": {func(s *Source) { s.Flavor.Spec.DpuMode = "nic" }, FlavorRefused, "DPUFlavor spec.dpuMode", "another mode"},
 		"no MachineConfig":        {ignition(machineConfigPath, "/etc/other.json"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "no such file"},
 		"no object":               {ignition("data:,%7B%22apiVersion", "data:,%5B%22apiVersion"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "invalid character"},
 		"no spec":                 {ignition("%22spec%22", "%22sp%22"), MachineConfigNotFound, "HyperShift's ignition, " + machineConfigPath, "spec: "},

@@ -14,10 +14,17 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 )
 
-const ovsScript = "/usr/local/bin/dpf-ovs-script.sh"
+const (
+	ovsScript = "/usr/local/bin/dpf-ovs-script.sh"
+	// nicMode is the dpuMode of cards whose processors run nothing (doca-platform 26.4, api/provisioning/v1alpha1, NicMode).
+	nicMode = "nic"
+)
 
 // putFlavor adds what the flavor says to the target.
 func (s Source) putFlavor(config *types.Config) error {
+	if s.Flavor.Spec.DpuMode == nicMode {
+		return &Problem{FlavorRefused, "DPUFlavor spec.dpuMode", "a card in mode nic runs no operating system: use a flavor of another mode"}
+	}
 	if script := s.Flavor.Spec.OVS.RawConfigScript; script != "" {
 		putFile(config, ovsScript, 0o755, packed([]byte(script)))
 	}
@@ -71,6 +78,17 @@ func putConfigFile(config *types.Config, field string, file dpf.ConfigFile) erro
 
 // hypershifts are beginnings of paths by which HyperShift lets a kubelet join.
 var hypershifts = []string{machineConfigPath, "/etc/kubernetes/", "/var/lib/kubelet/", "/etc/systemd/system/kubelet.service", "/etc/dpf/", "/var/lib/dpf/"}
+
+// Essential are the paths that a flavor may not write, and the beginnings of such paths.
+func Essential() []string {
+	all := slices.Clone(hypershifts)
+	for _, r := range slices.Concat(commonRows, liveRows, targetRows) {
+		if !r.is(free) {
+			all = append(all, r.path)
+		}
+	}
+	return all
+}
 
 // isEssential says whether a DPU would not join without a file as it is.
 func isEssential(at string) bool {

@@ -40,13 +40,13 @@ func (s Source) target(config types.Config) ([]byte, error) {
 	}
 	s.put(&config, "common", commonRows)
 	s.put(&config, "target", targetRows)
+	if _, found, err := ignition.Parse(marshalled(config)); err != nil {
+		return nil, &Problem{IgnitionInvalid, "HyperShift's ignition", fmt.Sprintf("Ignition's parser refuses it together with what a DPU needs: %v (%s): see the NodePool's MachineConfigs", err, strings.TrimSpace(found.String()))}
+	}
 	if err := s.putFlavor(&config); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(config)
-	if err != nil {
-		return nil, err
-	}
+	text := marshalled(config)
 	if _, found, err := ignition.Parse(text); err != nil {
 		field := "DPUFlavor spec.configFiles"
 		for _, entry := range found.Entries {

@@ -20,6 +20,7 @@ import (
 	bridgeac "github.com/cldmnky/oooi/api/provisioning/v1alpha1/applyconfiguration/provisioning/v1alpha1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/refgrant"
@@ -165,10 +166,11 @@ func (m *Move) judge(spec *bridgeac.DPUHCPBridgeSpecApplyConfiguration) {
 	if spec.OCPReleaseImage != nil {
 		m.warn(bridge.Tagged(string(*spec.OCPReleaseImage)))
 	}
-	if ref := spec.DPUClusterRef; ref != nil && ref.Name != nil && ref.Namespace != nil {
-		m.warn(refgrant.Check(refgrant.Reference{
-			Field: "dpuClusterRef", Path: "spec.dpuClusterRef", From: m.From.Namespace, Kind: "dpucluster", Namespace: string(*ref.Namespace), Name: string(*ref.Name),
-		}))
+	if ref := spec.DPUClusterRef; ref != nil {
+		m.refers("dpuClusterRef", "dpucluster", ref.Namespace, ref.Name)
+	}
+	if ref := spec.DPUDeploymentRef; ref != nil {
+		m.refers("dpuDeploymentRef", "dpudeployment", ref.Namespace, ref.Name)
 	}
 	for _, image := range []struct {
 		field string
@@ -179,4 +181,14 @@ func (m *Move) judge(spec *bridgeac.DPUHCPBridgeSpecApplyConfiguration) {
 				Say("(%s) has no registry, or neither a tag nor a digest: write them into the printed bridge, e.g. quay.io/example/rhcos-bluefield:4.20.4", *image.is))
 		}
 	}
+}
+
+// refers reports that the owner of another namespace has to allow a reference.
+func (m *Move) refers(field, kind string, namespace, name *v1alpha1.ObjectName) {
+	if namespace == nil || name == nil {
+		return
+	}
+	m.warn(refgrant.Check(refgrant.Reference{
+		Field: field, Path: "spec." + field, From: m.From.Namespace, Kind: kind, Namespace: string(*namespace), Name: string(*name),
+	}))
 }

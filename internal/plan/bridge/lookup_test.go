@@ -165,6 +165,10 @@ func TestALoginIsThatOfTheLongestPath(t *testing.T) {
 		NewWithT(t).Expect(in.Lookup().Images).To(Equal([]bridge.Place{{Repository: layers, Login: c.want}}), name)
 	}
 	in := looksUp(t)
+	in.Mapping.Data[bridge.RepositoryKey] = "docker.io/example/layers"
+	in.PullSecret.Data = map[string][]byte{bridge.PullSecretKey: []byte(`{"auths":{"https://index.docker.io/v1/":"hub"}}`)}
+	NewWithT(t).Expect(in.Lookup().Images).To(Equal([]bridge.Place{{Repository: "docker.io/example/layers", Login: `"hub"`}}), "as docker login writes it")
+	in = looksUp(t)
 	in.PullSecret = bridge.Secret{}
 	NewWithT(t).Expect(in.Lookup().Images).To(Equal([]bridge.Place{{Repository: layers}}), "without a Secret")
 }

@@ -97,7 +97,11 @@ const mostLogin = 16 << 10
 // the form of an address, as old clients write it: https://quay.io/v1/.
 func loginAt(repository string, auths map[string]json.RawMessage) string {
 	for at := repository; ; at = at[:strings.LastIndex(at, "/")] {
-		for _, key := range []string{at, "https://" + at, "https://" + at + "/v1/", "https://" + at + "/v2/"} {
+		keys := []string{at, "https://" + at, "https://" + at + "/v1/", "https://" + at + "/v2/"}
+		if at == "docker.io" { // docker login writes that of Docker Hub (go-containerregistry v0.22.1, pkg/authn, DefaultAuthKey)
+			keys = append(keys, "https://index.docker.io/v1/")
+		}
+		for _, key := range keys {
 			if login, has := auths[key]; has && len(login) <= mostLogin {
 				return string(login)
 			}

@@ -67,24 +67,34 @@ func TemplateDigest(text string) string {
 }
 
 // templateVersion identifies what this version of ours makes, by samples. Another makes all templates anew.
-var templateVersion = sync.OnceValue(func() string {
+var templateVersion = sync.OnceValue(func() string { return TemplateDigest(whatIsMade()) })
+
+// whatIsMade of samples, and what is refused.
+func whatIsMade() string {
 	var all strings.Builder
-	for _, zeroTrust := range []bool{false, true} {
-		text, err := bfcfg.Template(sample(zeroTrust))
+	for _, from := range samples() {
+		text, err := bfcfg.Template(from)
 		fmt.Fprintf(&all, "%s %v\n", text, err)
 	}
-	return TemplateDigest(all.String())
-})
+	fmt.Fprintln(&all, bfcfg.Essential())
+	return all.String()
+}
 
-// sample is a Source that has everything.
-func sample(zeroTrust bool) bfcfg.Source {
+// samples have between them everything that changes what we make.
+func samples() []bfcfg.Source {
+	return []bfcfg.Source{sample(false, 0), sample(false, 9000), sample(true, 9000)}
+}
+
+func sample(zeroTrust bool, mtu int) bfcfg.Source {
 	config := base64.StdEncoding.EncodeToString([]byte(`{"spec":{"osImageURL":"example.com/os:1"}}`))
 	return bfcfg.Source{
 		Ignition:  fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/ignition-machine-config-encapsulated.json","contents":{"source":"data:;base64,%s"}}]}}`, config),
-		MachineOS: "example.com/os:2", MTU: 9000, ZeroTrust: zeroTrust, Registry: "http://192.0.2.1",
+		MachineOS: "example.com/os:2", MTU: mtu, ZeroTrust: zeroTrust, Registry: "http://192.0.2.1",
 		Flavor: &dpf.DPUFlavor{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "sample", Annotations: map[string]string{dpf.AnnotationSkipSizeCheck: ""}},
-			Spec:       dpf.DPUFlavorSpec{OVS: dpf.DPUFlavorOVS{RawConfigScript: "true"}},
+			Spec: dpf.DPUFlavorSpec{OVS: dpf.DPUFlavorOVS{RawConfigScript: "true"}, ConfigFiles: []dpf.ConfigFile{
+				{Path: "/etc/sysctl.d/98-dpunet.conf", Operation: "override", Raw: "a"}, {Path: "/etc/mellanox/mlnx-bf.conf", Operation: "append", Raw: "b"},
+			}},
 		},
 	}
 }

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -12,10 +14,23 @@ import (
 
 // Else another version of ours could look the same.
 func TestTheSamplesBecomeTemplates(t *testing.T) {
-	for _, zeroTrust := range []bool{false, true} {
-		if _, err := bfcfg.Template(sample(zeroTrust)); err != nil {
-			t.Errorf("zero-trust %v: %v", zeroTrust, err)
+	has := map[string]bool{}
+	for _, from := range samples() {
+		if _, err := bfcfg.Template(from); err != nil {
+			t.Errorf("zero-trust %v, MTU %d: %v", from.ZeroTrust, from.MTU, err)
 		}
+		has[fmt.Sprint("zero-trust ", from.ZeroTrust)], has[fmt.Sprint("MTU ", from.MTU)] = true, true
+		for _, file := range from.Flavor.Spec.ConfigFiles {
+			has[file.Operation] = true
+		}
+	}
+	for _, want := range []string{"zero-trust false", "zero-trust true", "MTU 0", "MTU 9000", "override", "append"} {
+		if !has[want] {
+			t.Errorf("no sample has %s", want)
+		}
+	}
+	if !strings.Contains(whatIsMade(), "/etc/kubernetes/ ") {
+		t.Error("what flavors may not write is missing")
 	}
 }
 
