@@ -15,6 +15,22 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
+// orphaned is what a DPFHCPProvisioner of a name leaves when it is deleted with --cascade=orphan: HostedCluster, NodePool, and the key of etcd.
+func (w dpuWorld) orphaned(namespace, name string) []client.Object {
+	hc := hostedClusterOf(namespace, name)
+	hc.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: names.BridgeKey(name)}}}
+	hc.Spec.PullSecret.Name = name + "-pull-secret"
+	at := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	pool := &hyperv1.NodePool{ObjectMeta: at, Spec: hyperv1.NodePoolSpec{
+		ClusterName: name, Replicas: ptr.To[int32](0), Release: hyperv1.Release{Image: release}, Arch: hyperv1.ArchitectureARM64,
+		Platform: hyperv1.NodePoolPlatform{Type: hyperv1.NonePlatform}, Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace},
+	}}
+	theirKey := make([]byte, bridge.KeyLength)
+	theirKey[0] = 7
+	at.Name = names.BridgeKey(name)
+	return []client.Object{hc, pool, &corev1.Secret{ObjectMeta: at, Data: map[string][]byte{hyperv1.AESCBCKeySecretKey: theirKey}}}
+}
+
 // The one adoption: what a DPFHCPProvisioner has created becomes the bridge's once the garbage collector has orphaned it, and an annotation says
 // so. A ConfigMap plays the DPFHCPProvisioner, because an owner's kind does not matter.
 func TestAHostedClusterOfAnotherOperatorIsTakenOver(t *testing.T) {
@@ -26,16 +42,9 @@ func TestAHostedClusterOfAnotherOperatorIsTakenOver(t *testing.T) {
 		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true)}})
 		return o
 	}
-	hc := hostedClusterOf(w.ns, "b1")
-	hc.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: names.BridgeKey("b1")}}}
-	hc.Spec.PullSecret.Name = "b1-pull-secret"
-	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "b1"}, Spec: hyperv1.NodePoolSpec{
-		ClusterName: "b1", Replicas: ptr.To[int32](0), Release: hyperv1.Release{Image: release}, Arch: hyperv1.ArchitectureARM64,
-		Platform: hyperv1.NodePoolPlatform{Type: hyperv1.NonePlatform}, Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace},
-	}}
-	theirKey := make([]byte, bridge.KeyLength)
-	theirKey[0] = 7
-	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeKey("b1")}, Data: map[string][]byte{hyperv1.AESCBCKeySecretKey: theirKey}}
+	all := w.orphaned(w.ns, "b1")
+	hc, pool, key := all[0].(*hyperv1.HostedCluster), all[1].(*hyperv1.NodePool), all[2].(*corev1.Secret)
+	theirKey := key.Data[hyperv1.AESCBCKeySecretKey]
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), owned(hc), owned(pool), owned(key))
 	uid, services := hc.UID, hc.Spec.Services
 	w.changes(hc, func() { hc.Annotations = map[string]string{names.AnnotationAdoptBy: w.ns + "/b1"} })

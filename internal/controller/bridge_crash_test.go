@@ -2,15 +2,24 @@ package controller_test
 
 import (
 	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -30,8 +39,61 @@ func (w dpuWorld) numberedBridge(n int) *dpuv1.DPUHCPBridge {
 	return b
 }
 
+// crashWorld has bridges that are alike: bNN of DPUCluster dNN, with a DPUDeployment in a namespace of its own, NAMESPACE-dNN, and its image in
+// a registry.
+type crashWorld struct{ templateWorld }
+
+func newCrashWorld(t *testing.T) crashWorld {
+	t.Helper()
+	w := crashWorld{newTemplateWorld(t)}
+	w.SetDefaultEventuallyTimeout(5 * time.Minute)
+	w.grants()
+	w.hosts("example.com/ovn:1")
+	working := httptest.NewTLSServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(working.Close)
+	repository := strings.TrimPrefix(working.URL, "https://") + "/layers"
+	for _, version := range []string{"4.20.4", "4.20.5"} {
+		ref, err := name.ParseReference(repository + ":" + version)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(remote.Write(ref, empty.Image, remote.WithTransport(trusting()))).To(Succeed())
+	}
+	mapping := named(&corev1.ConfigMap{}, "oooi-system", w.ns+"-images")
+	w.changes(mapping, func() { mapping.Data = map[string]string{"repository": repository} })
+	w.runsAgain()
+	return w
+}
+
+func (w crashWorld) numberedBridge(n int) *dpuv1.DPUHCPBridge {
+	b := w.dpuWorld.numberedBridge(n)
+	b.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Namespace: v1alpha1.ObjectName(fmt.Sprintf("%s-d%02d", w.ns, n)), Name: "ovn"}
+	b.Spec.ManageDPUServiceTemplates, b.Spec.FlannelEnabled = true, new(true)
+	return b
+}
+
+// begins makes a bridge, and what it needs.
+func (w crashWorld) begins(n int) {
+	w.t.Helper()
+	b := w.numberedBridge(n)
+	own := string(b.Spec.DPUDeploymentRef.Namespace)
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own}})
+	w.appliesRole("dpu-bridge", own)
+	for _, o := range w.toInstall(own) {
+		o.SetAnnotations(map[string]string{dpf.AnnotationSkipSizeCheck: "", names.AnnotationAllowedNamespaces: w.ns})
+		w.creates(o)
+	}
+	w.creates(w.dpuCluster(string(b.Spec.DPUClusterRef.Name), "example.com/hosted"), b)
+}
+
+// isServed plays HyperShift for a bridge's new HostedCluster.
+func (w crashWorld) isServed(n int) {
+	w.t.Helper()
+	name := w.numberedBridge(n).Name
+	w.hyperShift(name, "first")
+	w.appliesRole("dpu-bridge", w.ignites(name))
+}
+
 // image is all that there is of a bridge, without what differs between bridges.
-func (w dpuWorld) image(n int) string {
+func (w crashWorld) image(n int) string {
 	w.t.Helper()
 	b := w.numberedBridge(n)
 	hc, np := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, b.Name), there), sees(w.world, named(&hyperv1.NodePool{}, w.ns, b.Name), there)
@@ -42,9 +104,17 @@ func (w dpuWorld) image(n int) string {
 	w.Expect(w.api.List(w.ctx, maps, ours)).To(Succeed())
 	pool := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", names.Qualified(w.ns, b.Name)), there)
 	announced := sees(w.world, named(&metallb.L2Advertisement{}, "metallb-system", pool.Name), there)
-	all := []any{hc.Spec, np.Spec, cluster.Spec, meta.IsStatusConditionTrue(cluster.Status.Conditions, dpf.ConditionCreated), pool.Spec, announced.Spec}
+	services := &dpf.DPUServiceTemplateList{}
+	w.Expect(w.api.List(w.ctx, services, ours)).To(Succeed())
+	var made []string
+	for _, t := range services.Items {
+		made = append(made, t.Name)
+	}
+	all := []any{made, hc.Spec, np.Spec, cluster.Spec, meta.IsStatusConditionTrue(cluster.Status.Conditions, dpf.ConditionCreated), pool.Spec, announced.Spec}
 	for _, m := range maps.Items {
-		all = append(all, m.Name, m.Data)
+		if m.Labels[names.LabelBridgeTemplate] == "" { // its text has the NodePool's token, and the flavor's UID
+			all = append(all, m.Name, m.Data)
+		}
 	}
 	for _, s := range secrets.Items {
 		if key := s.Data["key"]; key != nil {
@@ -57,8 +127,8 @@ func (w dpuWorld) image(n int) string {
 	return regexp.MustCompile(`\b([bd]|192\.0\.2\.1)\d\d\b`).ReplaceAllString(string(text), "${1}NN")
 }
 
-// settledAt waits until a bridge has a release, and DPF has a kubeconfig.
-func (w dpuWorld) settledAt(n int, image, token string) {
+// settledAt waits until a bridge has a release, its only template is made from the ignition of a token, and DPF has a kubeconfig.
+func (w crashWorld) settledAt(n int, image, ignition, token string) {
 	w.t.Helper()
 	b := w.numberedBridge(n)
 	sees(w.world, w.injected(b.Name), func(g Gomega, s *corev1.Secret) {
@@ -66,10 +136,18 @@ func (w dpuWorld) settledAt(n int, image, token string) {
 	})
 	sees(w.world, named(&hyperv1.NodePool{}, w.ns, b.Name), func(g Gomega, np *hyperv1.NodePool) { g.Expect(np.Spec.Release.Image).To(Equal(image)) })
 	w.saysOf(b.Name, dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+	w.Eventually(func(g Gomega) {
+		all := &corev1.ConfigMapList{}
+		g.Expect(w.api.List(w.ctx, all, client.MatchingLabels{names.LabelBridge: b.Name, names.LabelBridgeNamespace: w.ns, names.LabelBridgeTemplate: "true"})).To(Succeed())
+		g.Expect(all.Items).To(ConsistOf(And(HaveField("Namespace", w.dpf), HaveField("Annotations", HaveKeyWithValue(names.AnnotationTemplateRelease, image)),
+			HaveField("Data", HaveKeyWithValue(dpf.TemplateKey, ContainSubstring(ignition))))))
+	}).Should(Succeed())
+	w.saysOf(b.Name, templated, metav1.ConditionTrue, "Configured")
+	w.saysOf(b.Name, dpuv1.ConditionServiceTemplatesReady, metav1.ConditionTrue, "HostsRollingOut")
 }
 
 // copied waits until a bridge has the newest pull secret, and no other.
-func (w dpuWorld) copied(n int) {
+func (w crashWorld) copied(n int) {
 	w.t.Helper()
 	name := w.numberedBridge(n).Name
 	w.Eventually(func(g Gomega) {
@@ -106,80 +184,124 @@ func (w *world) runsAgain() {
 	})
 }
 
-// A bridge reaches the same end no matter before which write its manager is killed: made, its kubeconfig rotated, then its pull secret,
-// upgraded, deleted. In each step the manager dies before the n-th write for bridge n and before the first of each kind, and the answer to
-// another is lost; bridge 00 dies only with the others.
+// crashes has managers die for as many bridges as this: for bridge n before its nth write, and at each so many writes later; the answer to
+// another is lost. They also die before the first write of each kind. For bridge 00 none dies.
+const crashes = 8
+
+func eachBridge(do func(n int)) {
+	for n := range crashes + 1 {
+		do(n)
+	}
+}
+
+// under has managers die while something is done.
+func (w crashWorld) under(what string, do func()) {
+	w.t.Helper()
+	all := map[string]fault{}
+	for n := 1; n <= crashes; n++ {
+		all[fmt.Sprintf("%02d", n)] = fault{kills: n, unheard: crashes + 1 - n, every: crashes}
+	}
+	w.faults.since(all)
+	do()
+	kinds, without := w.faults.survived()
+	w.t.Logf("%s: %d kinds of writes for a bridge", what, kinds)
+	w.Expect(kinds).To(BeNumerically(">", 0))
+	w.Expect(without).To(BeEmpty(), "writes before which no manager died")
+}
+
+// runsAt plays HyperShift and waits until all bridges have a release, and a kubeconfig with a token.
+func (w crashWorld) runsAt(image, token string) {
+	w.t.Helper()
+	ignition := func(n int) string { return fmt.Sprintf("1a2b%02d%02x", n, len(token)) }
+	eachBridge(func(n int) { w.rolledOut(w.numberedBridge(n).Name, image, ignition(n)) })
+	eachBridge(func(n int) { w.settledAt(n, image, ignition(n), token) })
+	w.silent()
+}
+
+// A bridge reaches the same end no matter before which write its manager is killed: made, given another kubeconfig and pull secret, upgraded,
+// deleted.
 func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
-	const most = 24 // kinds of writes that one bridge needs for any of these, at most; checked below
-	w := newDPUWorld(t)
-	w.SetDefaultEventuallyTimeout(5 * time.Minute)
-	w.grants()
-	w.runsAgain()
-	faults := map[string]fault{}
-	for n := 1; n <= most; n++ {
-		faults[fmt.Sprintf("%02d", n)] = fault{kills: n, unheard: most + 1 - n}
-	}
-	each := func(do func(n int)) {
-		for n := range most + 1 {
-			do(n)
-		}
-	}
-	under := func(faults map[string]fault, what string, do func()) {
-		t.Helper()
-		w.faults.since(faults)
-		do()
-		kinds, without := w.faults.survived()
-		t.Logf("%s: %d kinds of writes for a bridge", what, kinds)
-		w.Expect(kinds).To(And(BeNumerically(">", 0), BeNumerically("<=", most)), "more than a manager died before")
-		w.Expect(without).To(BeEmpty(), "writes before which no manager died")
-	}
-	under(faults, "made", func() {
-		each(func(n int) {
-			b := w.numberedBridge(n)
-			w.creates(w.dpuCluster(string(b.Spec.DPUClusterRef.Name), "example.com/hosted"), b)
-		})
-		each(func(n int) { w.hyperShift(w.numberedBridge(n).Name, "first") })
-		each(func(n int) { w.settledAt(n, release, "first") })
-		w.silent()
+	w := newCrashWorld(t)
+	w.under("made", func() {
+		eachBridge(w.begins)
+		eachBridge(w.isServed)
+		w.runsAt(release, "first")
 	})
-	under(faults, "given another kubeconfig", func() {
-		each(func(n int) { w.writesKubeconfig(w.numberedBridge(n).Name, "second") })
-		each(func(n int) { w.settledAt(n, release, "second") })
-		w.silent()
-	})
-	under(faults, "given another pull secret", func() {
+	w.under("given other Secrets", func() {
 		pull := named(&corev1.Secret{}, w.ns, "pull")
 		w.changes(pull, func() { pull.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{"quay.io":{"auth":"y"}}}`) })
-		each(func(n int) { w.copied(n) })
+		eachBridge(func(n int) { w.writesKubeconfig(w.numberedBridge(n).Name, "second") })
+		eachBridge(w.copied)
+		eachBridge(func(n int) {
+			sees(w.world, w.injected(w.numberedBridge(n).Name), func(g Gomega, s *corev1.Secret) {
+				g.Expect(string(s.Data[dpf.KubeconfigKey])).To(ContainSubstring("token: second"))
+			})
+		})
 		w.silent()
 	})
-	under(faults, "upgraded", func() {
-		each(func(n int) {
+	w.under("upgraded", func() {
+		eachBridge(func(n int) {
 			b := w.numberedBridge(n)
 			w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
 		})
-		each(func(n int) { w.settledAt(n, newRelease, "second") })
-		w.silent()
+		w.runsAt(newRelease, "second")
 	})
 	want := w.image(0)
-	w.Expect(want).To(ContainSubstring(newOSImage))
-	each(func(n int) { w.Expect(w.image(n)).To(Equal(want), "bridge %d", n) })
+	w.Expect(want).To(And(ContainSubstring("layers:4.20.5"), ContainSubstring("allocateNodeCIDRs: Enabled"), ContainSubstring("doca-telemetry-service")))
+	eachBridge(func(n int) { w.Expect(w.image(n)).To(Equal(want), "bridge %d", n) })
 
 	card := func(n int) client.Object {
 		return w.dpu(fmt.Sprintf("card-%d", n), string(w.numberedBridge(n).Spec.DPUClusterRef.Name))
 	}
-	each(func(n int) { w.creates(card(n)) })
-	under(faults, "deleted", func() {
-		each(func(n int) { w.Expect(w.api.Delete(w.ctx, w.numberedBridge(n))).To(Succeed()) })
-		each(func(n int) {
+	eachBridge(func(n int) { w.creates(card(n)) })
+	w.under("deleted", func() {
+		eachBridge(func(n int) { w.Expect(w.api.Delete(w.ctx, w.numberedBridge(n))).To(Succeed()) })
+		eachBridge(func(n int) {
 			w.saysOf(w.numberedBridge(n).Name, dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupDPUsAttached)
 			w.Expect(w.api.Delete(w.ctx, card(n))).To(Succeed())
 		})
-		each(func(n int) { w.tearsDown(w.numberedBridge(n).Name) })
-		each(func(n int) { w.gone(w.numberedBridge(n)) })
+		eachBridge(func(n int) { w.tearsDown(w.numberedBridge(n).Name) })
+		eachBridge(func(n int) { w.gone(w.numberedBridge(n)) })
 	})
 	w.Expect(w.left()).To(BeEmpty())
-	each(func(n int) {
+	eachBridge(func(n int) {
 		sees(w.world, w.dpuCluster(string(w.numberedBridge(n).Spec.DPUClusterRef.Name), ""), func(g Gomega, c *dpf.DPUCluster) { g.Expect(c.Spec.Kubeconfig).To(BeEmpty()) })
+	})
+}
+
+// Nor does it matter when a hosted cluster is taken over: it stays the same, with its key.
+func TestAHostedClusterIsTakenOverWhereverTheManagerDies(t *testing.T) {
+	w := newCrashWorld(t)
+	uids := map[string]types.UID{}
+	eachBridge(func(n int) {
+		for _, o := range w.orphaned(w.ns, w.numberedBridge(n).Name) {
+			if hc, is := o.(*hyperv1.HostedCluster); is {
+				hc.Annotations = map[string]string{names.AnnotationAdoptBy: w.ns + "/" + hc.Name}
+			}
+			w.creates(o)
+			uids[fmt.Sprintf("%T %s", o, o.GetName())] = o.GetUID()
+		}
+	})
+	w.under("taken over", func() {
+		eachBridge(w.begins)
+		eachBridge(func(n int) {
+			hc := named(&hyperv1.HostedCluster{}, w.ns, w.numberedBridge(n).Name)
+			sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) {
+				g.Expect(hc.Labels).To(HaveKeyWithValue(names.LabelBridge, hc.Name))
+			})
+			w.isServed(n)
+		})
+		w.runsAt(release, "first")
+	})
+	want := w.image(0)
+	eachBridge(func(n int) {
+		w.Expect(w.image(n)).To(Equal(want), "bridge %d", n)
+		for _, o := range w.orphaned(w.ns, w.numberedBridge(n).Name) {
+			sees(w.world, o, there)
+			w.Expect(o.GetUID()).To(Equal(uids[fmt.Sprintf("%T %s", o, o.GetName())]))
+			if key, is := o.(*corev1.Secret); is {
+				w.Expect(key.Data[hyperv1.AESCBCKeySecretKey][0]).To(BeEquivalentTo(7), "another key would make etcd unreadable")
+			}
+		}
 	})
 }

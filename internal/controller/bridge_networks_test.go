@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +51,8 @@ func TestPodsInDPFsNamespaceMayBePrivileged(t *testing.T) {
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionPrivilegedPodsAllowed, metav1.ConditionFalse, "DPFOperatorConfigNotFound")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
-	w.operatorConfig()
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns + "-dpf"}})
+	w.runsDPF(w.ns + "-dpf")
 	w.Expect(w.saysOf("b1", dpuv1.ConditionPrivilegedPodsAllowed, metav1.ConditionTrue, "Granted")).To(ContainSubstring("system:serviceaccounts:" + w.ns + "-dpf"))
 	w.Expect(hosted.Get(w.ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
 	w.Expect(binding.Subjects).To(ConsistOf(HaveField("Name", "system:serviceaccounts:"+w.ns+"-dpf")))

@@ -72,6 +72,17 @@ func TestABridgeSaysWhatItsDPUDeploymentWaitsFor(t *testing.T) {
 	sees(w.world, named(&dpuv1.DPUHCPBridge{}, w.ns, "b1"), of)
 }
 
+// runsDPF is a DPFOperatorConfig in a namespace, whose DPF is of a version that we have DPUServiceTemplates for. It goes with the test, as
+// other tests share the cluster, and DPF has one.
+func (w dpuWorld) runsDPF(namespace string) {
+	w.t.Helper()
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}}}
+	config.SetGroupVersionKind(dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig"))
+	w.creates(named(config, namespace, "dpf"))
+	w.t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), config)).To(Succeed()) })
+	w.reports(config, func() { config.Object["status"] = map[string]any{"version": "v26.4.1"} })
+}
+
 // hosts runs OVN-Kubernetes of a multi-arch release on the Nodes with DPUs, as OpenShift does; none of its pods is up.
 func (w dpuWorld) hosts(image string) *appsv1.DaemonSet {
 	w.t.Helper()
@@ -84,12 +95,10 @@ func (w dpuWorld) hosts(image string) *appsv1.DaemonSet {
 		},
 	}
 	release := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "00000000-0000-0000-0000-000000000000"}}
-	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}}}
-	config.SetGroupVersionKind(dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig"))
 	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ds.Namespace}}))).To(Succeed())
-	w.creates(ds, release, named(config, w.ns, "dpf"))
+	w.creates(ds, release)
 	w.t.Cleanup(func() { // for the next test with this API server
-		for _, o := range []client.Object{ds, release, config} {
+		for _, o := range []client.Object{ds, release} {
 			w.Expect(w.api.Delete(context.Background(), o)).To(Succeed())
 		}
 	})
@@ -99,7 +108,6 @@ func (w dpuWorld) hosts(image string) *appsv1.DaemonSet {
 	w.reports(release, func() {
 		release.Status = configv1.ClusterVersionStatus{Desired: configv1.Release{Version: "4.22.7", Image: "example.com/release@sha256:1", Architecture: configv1.ClusterVersionArchitectureMulti}, VersionHash: "1"}
 	})
-	w.reports(config, func() { config.Object["status"] = map[string]any{"version": "v26.4.1"} })
 	return ds
 }
 
@@ -112,6 +120,7 @@ func ovnTag(g Gomega, t *unstructured.Unstructured) string {
 
 func TestABridgeKeepsDPUServiceTemplates(t *testing.T) {
 	w := newDPUWorld(t)
+	w.runsDPF(w.ns)
 	ds := w.hosts("example.com/ovn:1")
 	w.grants()
 	b := w.bridge()

@@ -2,14 +2,24 @@ package controller_test
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	certv1 "k8s.io/api/certificates/v1"
@@ -34,30 +44,47 @@ import (
 )
 
 const (
-	theirBridge = "orchid-b1"          // its control-plane namespace is also that of a b1 in a namespace that ends in -orchid
-	deadUID     = "of-an-earlier-life" // of no bridge: a bridge takes over an object with this UID and its name (a restore)
-	thirdParty  = "198.51.100.7"       // the address of a Service, not allowed to bridges
-	allowedVIP  = "192.0.2.50"
+	theirBridge = "orchid-b1"                                              // its control-plane namespace is also that of a b1 in a namespace that ends in -orchid
+	deadUID     = "of-an-earlier-life"                                     // of no bridge: a bridge takes over an object with this UID and its name (a restore)
+	thirdParty  = "198.51.100.7"                                           // the address of a Service, not allowed to bridges
+	lookedUp    = "quay.io/openshift-release-dev/ocp-release:4.20.6-multi" // its image is in no mapping
+
+	privilegedBinding = "dpf-system-scc-privileged"
+
+	reached = "s" // of strangers' namespaces the one whose hosted API's name is in the tests' certificate
 )
 
 // ofTheVictim are words that only messages about the victim contain.
 var ofTheVictim = []string{"orchid", "tulip", "rose", "lily", "thorn"}
 
-// victim has a working bridge: HostedCluster, kubeconfig, address, control-plane namespace, and a DPU.
-type victim struct{ dpuWorld }
+// victim has a working bridge: HostedCluster, kubeconfig, address, control-plane namespace, image, a DPU, the template that it was installed
+// with, and DPUServiceTemplates.
+type victim struct {
+	templateWorld
+	images *httptest.Server // a registry that knows the victim's login only
+}
 
 func newVictim(t *testing.T) victim {
 	t.Helper()
-	v := victim{newDPUWorld(t)}
+	v := victim{templateWorld: newTemplateWorld(t)}
+	v.images = v.registryFor("rose", "thorn")
 	v.grants()
+	v.hosts("example.com/ovn:1")
+	host := strings.TrimPrefix(v.images.URL, "https://")
+	mapping := named(&corev1.ConfigMap{}, "oooi-system", v.ns+"-images")
+	v.changes(mapping, func() { mapping.Data["repository"] = host + "/layers" })
+	binding := named(&rbacv1.ClusterRoleBinding{}, "", privilegedBinding) // other tests share the hosted cluster
+	v.Expect(client.IgnoreNotFound(v.clientOf(v.ground.hosted(v.t).Admin).Delete(v.ctx, binding))).To(Succeed())
 	b := v.bridge()
-	b.Name, b.Spec.DPUClusterRef.Name, b.Spec.PullSecret, b.Spec.SSHKey = theirBridge, "tulip", "rose-pull", "rose-ssh"
-	v.creates(v.secret("rose-pull", corev1.DockerConfigJsonKey, `{"auths":{"thorn.example.com":{"auth":"x"}}}`), v.secret("rose-ssh", "id_rsa.pub", sshKey))
+	b.Name, b.Spec.DPUClusterRef.Name, b.Spec.PullSecret, b.Spec.SSHKey, b.Spec.OCPReleaseImage = theirBridge, "tulip", "rose-pull", "rose-ssh", lookedUp
+	b.Spec.DPUDeploymentRef, b.Spec.ManageDPUServiceTemplates = &dpuv1.DPUDeploymentReference{Name: "ovn"}, true
+	login := base64.StdEncoding.EncodeToString([]byte("rose:thorn"))
+	v.creates(v.secret("rose-pull", corev1.DockerConfigJsonKey, fmt.Sprintf(`{"auths":{"thorn.example.com":{"auth":"x"},%q:{"auth":%q}}}`, host, login)), v.secret("rose-ssh", "id_rsa.pub", sshKey))
 	v.creates(v.dpuCluster("tulip", "example.com/hosted"), b)
 	v.hyperShift(theirBridge, "thorn")
+	v.appliesRole("dpu-bridge", v.ignites(theirBridge))
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: v.controlPlane(theirBridge), Name: "kube-apiserver"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 6443}}}}
 	v.creates(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.controlPlane(theirBridge), Labels: map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.ns + "-kube-system"}},
 		service, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns + "-kube-system", Name: "settings"}},
 	)
@@ -69,9 +96,41 @@ func newVictim(t *testing.T) victim {
 		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "192.0.2.1"})
 	})
 	v.installed("lily-1")
-	v.saysOf(theirBridge, dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	v.rolledOut(theirBridge, lookedUp, "1a2b3c4d")
+	v.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("1a2b3c4d")) })
+	v.isWell()
 	v.silent()
 	return v
+}
+
+// registryFor has the BlueField container image of lookedUp, and is for one user.
+func (v victim) registryFor(user, password string) *httptest.Server {
+	v.t.Helper()
+	working := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	images := httptest.NewTLSServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
+		if u, p, _ := r.BasicAuth(); u != user || p != password {
+			a.Header().Set("WWW-Authenticate", "Basic")
+			a.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		working.ServeHTTP(a, r)
+	}))
+	v.t.Cleanup(images.Close)
+	ref, err := name.ParseReference(strings.TrimPrefix(images.URL, "https://") + "/layers:4.20.6")
+	v.Expect(err).NotTo(HaveOccurred())
+	v.Expect(remote.Write(ref, empty.Image, remote.WithTransport(trusting()), remote.WithAuth(&authn.Basic{Username: user, Password: password}))).To(Succeed())
+	return images
+}
+
+// isWell waits until the victim's bridge says that nothing is missing.
+func (v victim) isWell() {
+	v.t.Helper()
+	for condition, reason := range map[string]string{
+		ready: "Ready", injected: "Injected", approval: "Watching", templated: "Configured", image: "Found",
+		dpuv1.ConditionServiceTemplatesReady: "HostsRollingOut", privileged: "Granted",
+	} {
+		v.saysOf(theirBridge, condition, metav1.ConditionTrue, reason)
+	}
 }
 
 // installed makes a DPU of the victim, with its operating system.
@@ -92,12 +151,14 @@ func (v victim) in(t *testing.T) victim {
 	inner.t, inner.Gomega = t, NewWithT(t)
 	inner.SetDefaultEventuallyTimeout(time.Minute)
 	inner.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	return victim{dpuWorld{&inner}}
+	v.world = &inner
+	v.t = t
+	return v
 }
 
-// namespaces are the victim's, and those in which nobody may write bridges.
+// namespaces are the victim's, DPF's, and those in which nobody may write bridges.
 func (v victim) namespaces() []string {
-	return []string{v.ns, v.controlPlane(theirBridge), v.ns + "-kube-system"}
+	return []string{v.ns, v.dpf, v.controlPlane(theirBridge), v.ns + "-kube-system"}
 }
 
 // has is all of the victim's objects with their versions. The status of the bridge is left out: its heartbeat changes.
@@ -115,7 +176,7 @@ func (v victim) has() map[string]string {
 		note(sees(v.world, named(&corev1.Namespace{}, "", namespace), there))
 		for _, list := range []client.ObjectList{
 			&corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.ServiceList{}, &hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{},
-			&dpuv1.DPUHCPBridgeList{}, &dpf.DPUClusterList{}, &dpf.DPUList{},
+			&dpuv1.DPUHCPBridgeList{}, &dpf.DPUClusterList{}, &dpf.DPUList{}, &dpf.DPUServiceTemplateList{}, &dpf.DPUDeploymentList{}, &dpf.DPUFlavorList{}, &dpf.BFBList{},
 		} {
 			v.Expect(v.api.List(v.ctx, list, client.InNamespace(namespace))).To(Succeed())
 			for _, o := range items(list) {
@@ -126,6 +187,9 @@ func (v victim) has() map[string]string {
 	for _, o := range []client.Object{&metallb.IPAddressPool{}, &metallb.L2Advertisement{}} {
 		note(sees(v.world, named(o, "metallb-system", names.Qualified(v.ns, theirBridge)), there))
 	}
+	binding := named(&rbacv1.ClusterRoleBinding{}, "", privilegedBinding)
+	v.Expect(v.clientOf(v.ground.hosted(v.t).Admin).Get(v.ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+	note(binding)
 	return all
 }
 
@@ -141,29 +205,36 @@ func (v victim) written(since int) (all []string) {
 	return all
 }
 
-// announces are a namespace's pools with an address that is not allowed to bridges, or for a namespace of the victim.
-func (v victim) announces(namespace string) (all []metallb.PoolSpec) {
-	v.t.Helper()
+// stranger may write in one namespace what the author of a bridge may, and HostedClusters and DPUs too.
+type stranger struct {
+	victim
+	way
+	at     string // his namespace
+	number int    // of his way
+	as     client.Client
+	named  string // what he wrote himself
+	told   string // what conditions told him
+	error  string // the API server's last error
+}
+
+// vip is the only address that he may have announced: no other stranger asks for it.
+func (s *stranger) vip() v1alpha1.IPAddress {
+	return v1alpha1.IPAddress(fmt.Sprintf("192.0.2.%d", 100+s.number))
+}
+
+// announces are the stranger's pools with another address than his own, or for a namespace of the victim.
+func (s *stranger) announces() (all []metallb.PoolSpec) {
+	s.t.Helper()
 	pools := &metallb.IPAddressPoolList{}
-	v.Expect(v.api.List(v.ctx, pools, client.InNamespace("metallb-system"))).To(Succeed())
+	s.Expect(s.api.List(s.ctx, pools, client.InNamespace("metallb-system"))).To(Succeed())
 	for _, p := range pools.Items {
-		if p.Labels[names.LabelBridgeNamespace] == namespace {
+		if p.Labels[names.LabelBridgeNamespace] == s.at {
 			all = append(all, p.Spec)
 		}
 	}
 	return slices.DeleteFunc(all, func(p metallb.PoolSpec) bool {
-		return slices.Equal(p.Addresses, []string{allowedVIP + "/32"}) && !slices.ContainsFunc(p.AllocateTo.Namespaces, func(n string) bool { return slices.Contains(v.namespaces(), n) })
+		return slices.Equal(p.Addresses, []string{string(s.vip()) + "/32"}) && !slices.ContainsFunc(p.AllocateTo.Namespaces, func(n string) bool { return slices.Contains(s.namespaces(), n) })
 	})
-}
-
-// stranger may write in one namespace what the author of a bridge may, and HostedClusters and DPUs too.
-type stranger struct {
-	victim
-	at    string
-	as    client.Client
-	named string // what he wrote himself
-	told  string // what conditions told him
-	error string // the API server's last error
 }
 
 // mayAs grants the stranger something in his namespace, by a Role of that name.
@@ -176,11 +247,12 @@ func (s *stranger) mayAs(role string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
-func (v victim) stranger(namespace string) *stranger {
+func (v victim) stranger(number int, of way) *stranger {
 	v.t.Helper()
+	namespace := v.ns + "-" + cmp.Or(of.at, fmt.Sprint("s", number))
 	config := rest.CopyConfig(v.cluster.Admin)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
-	s := &stranger{victim: v, at: namespace, as: v.clientOf(config), named: namespace}
+	s := &stranger{victim: v, way: of, at: namespace, number: number, as: v.clientOf(config), named: namespace}
 	everything := []string{"get", "list", "create", "update", "patch", "delete"}
 	if err := v.api.Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		v.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
@@ -189,7 +261,8 @@ func (v victim) stranger(namespace string) *stranger {
 	s.mayAs("author",
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: everything},
 		rbacv1.PolicyRule{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges"}, Verbs: everything},
-		rbacv1.PolicyRule{APIGroups: []string{dpf.GroupVersion.Group}, Resources: []string{"dpuclusters", "dpus"}, Verbs: everything},
+		rbacv1.PolicyRule{APIGroups: []string{dpf.GroupVersion.Group}, Resources: []string{"dpuclusters", "dpus", "bfbs", "dpuflavors"}, Verbs: everything},
+		rbacv1.PolicyRule{APIGroups: []string{dpf.ServiceGroupVersion.Group}, Resources: []string{"dpudeployments", "dpuservicetemplates"}, Verbs: everything},
 		rbacv1.PolicyRule{APIGroups: []string{hyperv1.GroupVersion.Group}, Resources: []string{"hostedclusters", "nodepools"}, Verbs: everything})
 	v.appliesRole("dpu-bridge", namespace)
 	for _, o := range []client.Object{v.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{"quay.io":{"auth":"x"}}}`), v.secret("ssh", "id_rsa.pub", sshKey), v.dpuCluster("d1", "example.com/hosted")} {
@@ -225,6 +298,9 @@ func (s *stranger) bridges(edit func(*dpuv1.DPUHCPBridge)) *dpuv1.DPUHCPBridge {
 	return b
 }
 
+// exposed has the bridge announce the stranger's own address.
+func (s *stranger) exposed(b *dpuv1.DPUHCPBridge) { exposed(s.vip())(b) }
+
 func exposed(at v1alpha1.IPAddress) func(*dpuv1.DPUHCPBridge) {
 	return func(b *dpuv1.DPUHCPBridge) { b.Spec.ExposeThroughLoadBalancer, b.Spec.MetalLBVirtualIP = true, at }
 }
@@ -235,6 +311,13 @@ func (s *stranger) refers(b *dpuv1.DPUHCPBridge) {
 
 func labelsOf(namespace, name, uid string) map[string]string {
 	return map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: name, names.LabelBridgeNamespace: namespace, names.LabelOwnerUID: uid}
+}
+
+// labelled are the victim's labels with another UID, if one is given.
+func (s *stranger) labelled(uid string) map[string]string {
+	all := s.victims()
+	all[names.LabelOwnerUID] = cmp.Or(uid, all[names.LabelOwnerUID])
+	return all
 }
 
 // victims are the labels that the victim's bridge gives its objects.
@@ -281,8 +364,8 @@ func (s *stranger) served(server string) {
 	s.Expect(hypershift.Serve(s.ctx, s.api, hc, pool, text)).To(Succeed())
 }
 
-// says waits until a bridge of the stranger has all these reasons.
-func (s *stranger) says(bridge string, all map[string]string) {
+// hearsOf waits until a bridge of the stranger has all these reasons.
+func (s *stranger) hearsOf(bridge string, all map[string]string) {
 	s.t.Helper()
 	if len(all) == 0 {
 		return
@@ -295,30 +378,43 @@ func (s *stranger) says(bridge string, all map[string]string) {
 	s.told += fmt.Sprint(b.Status.Conditions)
 }
 
-// leaves deletes all that the stranger made; to end his bridge is the manager's work.
+// made lists what the stranger has of a kind.
+func (s *stranger) made(list client.ObjectList) []client.Object {
+	s.t.Helper()
+	s.Expect(s.as.List(s.ctx, list, client.InNamespace(s.at))).To(Succeed())
+	return items(list)
+}
+
+// leaves deletes all that the stranger made; to end his bridges is the manager's work, and goes on.
 func (s *stranger) leaves() {
 	s.t.Helper()
-	bridges, kinds := &dpuv1.DPUHCPBridgeList{}, []client.ObjectList{&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.ConfigMapList{}, &dpf.DPUList{}}
-	s.Expect(s.as.List(s.ctx, bridges, client.InNamespace(s.at))).To(Succeed())
-	for i := range bridges.Items {
-		s.Expect(s.as.Delete(s.ctx, &bridges.Items[i])).To(Succeed())
+	for _, b := range s.made(&dpuv1.DPUHCPBridgeList{}) {
+		s.Expect(s.as.Delete(s.ctx, b)).To(Succeed())
 	}
-	for _, list := range kinds {
-		s.Expect(s.as.List(s.ctx, list, client.InNamespace(s.at))).To(Succeed())
-		for _, o := range items(list) {
+	for _, list := range s.kinds() {
+		for _, o := range s.made(list) {
 			if controllerutil.RemoveFinalizer(o, finalizer) {
 				s.Expect(client.IgnoreNotFound(s.as.Update(s.ctx, o))).To(Succeed())
 			}
 		}
 	}
-	for i := range bridges.Items {
-		s.gone(&bridges.Items[i])
-	}
-	for _, list := range kinds {
-		s.Expect(s.as.List(s.ctx, list, client.InNamespace(s.at))).To(Succeed())
-		for _, o := range items(list) {
+}
+
+// hasLeft waits until the stranger's bridges have ended, and then deletes what is not theirs.
+func (s *stranger) hasLeft() {
+	s.t.Helper()
+	s.Eventually(func() []client.Object { return s.made(&dpuv1.DPUHCPBridgeList{}) }).Should(BeEmpty())
+	for _, list := range s.kinds() {
+		for _, o := range s.made(list) {
 			s.Expect(client.IgnoreNotFound(s.as.Delete(s.ctx, o))).To(Succeed())
 		}
+	}
+}
+
+func (s *stranger) kinds() []client.ObjectList {
+	return []client.ObjectList{
+		&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.ConfigMapList{}, &dpf.DPUList{}, &dpf.DPUServiceTemplateList{},
+		&dpf.DPUFlavorList{}, &dpf.BFBList{}, &dpf.DPUDeploymentList{},
 	}
 }
 
@@ -355,38 +451,78 @@ type way struct {
 	of      string            // his bridge's name; empty for b1
 	refused string            // the API server's refusal; empty for none
 	quietly bool              // no condition tells that the manager has seen it
+	keeps   func(s *stranger) // checks what he still has, in the end
 }
 
-// withstands checks that a way and its end change nothing.
-func (v victim) withstands(namespace string, way way) {
+// rounds are ways that can be tried at the same time: one in each namespace, and one for which the victim does something.
+func rounds(ways []way) (all [][]way) {
+	for _, w := range ways {
+		fits := func(others []way) bool {
+			return !slices.ContainsFunc(others, func(o way) bool { return w.at != "" && w.at == o.at || w.allows != nil && o.allows != nil })
+		}
+		i := slices.IndexFunc(all, fits)
+		if i < 0 {
+			i, all = len(all), append(all, nil)
+		}
+		all[i] = append(all[i], w)
+	}
+	return all
+}
+
+// withstands checks that ways which are tried at the same time, and their ends, change nothing. The numbers of the ways begin at first.
+func (v victim) withstands(ways []way, first int) {
 	v.t.Helper()
-	if way.allows != nil {
-		way.allows(v)
-		v.silent()
+	for _, way := range ways {
+		if way.allows != nil {
+			way.allows(v)
+		}
 	}
 	before, since := v.has(), len(v.calls.written())
+	var strangers []*stranger
 	unharmed := func(when string) {
 		v.t.Helper()
 		v.Expect(v.written(since)).To(BeEmpty(), when)
 		v.Expect(v.has()).To(Equal(before), when)
-		v.Expect(v.announces(namespace)).To(BeEmpty(), when)
+		for _, s := range strangers {
+			v.Expect(s.announces()).To(BeEmpty(), when+": "+s.name)
+		}
 	}
-	s := v.stranger(namespace)
-	way.does(s)
-	v.Expect(s.error).To(ContainSubstring(way.refused))
-	v.Expect(s.error == "").To(Equal(way.refused == ""), s.error)
-	s.says(cmp.Or(way.of, "b1"), way.says)
-	if way.quietly {
+	for i, way := range ways {
+		v.t.Run(way.name, func(t *testing.T) {
+			s := v.in(t).stranger(first+i, way)
+			way.does(s)
+			s.Expect(s.error).To(ContainSubstring(way.refused))
+			s.Expect(s.error == "").To(Equal(way.refused == ""), s.error)
+			s.hearsOf(cmp.Or(way.of, "b1"), way.says)
+			s.victim = v
+			strangers = append(strangers, s)
+		})
+	}
+	if slices.ContainsFunc(ways, func(w way) bool { return w.quietly }) {
 		v.silent()
 	}
-	unharmed("while he has it")
-	s.leaves()
-	unharmed("after he has gone")
-	v.Expect(s.heard()).To(BeEmpty())
-	v.saysOf(theirBridge, dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	unharmed("while they have it")
+	for _, s := range strangers {
+		if s.keeps != nil {
+			s.keeps(s)
+		}
+		s.leaves()
+	}
+	for _, s := range strangers {
+		s.hasLeft()
+	}
+	unharmed("after they have gone")
+	for _, s := range strangers {
+		v.Expect(s.heard()).To(BeEmpty(), s.name)
+	}
+	v.isWell()
 }
 
-const bound, metal, secretsValid, ready, approval, injected = dpuv1.ConditionDPUClusterBound, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionSecretsValid, dpuv1.ConditionReady, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionKubeconfigInjected
+const (
+	bound, metal, secretsValid, ready = dpuv1.ConditionDPUClusterBound, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionSecretsValid, dpuv1.ConditionReady
+	approval, injected, templated     = dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionIgnitionConfigured
+	image, privileged                 = dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionPrivilegedPodsAllowed
+)
 
 func granting(list string) func(v victim) {
 	return func(v victim) {
@@ -408,7 +544,7 @@ func forges(cluster v1alpha1.ObjectName, policy dpuv1.DPUClusterDeletionPolicy) 
 			s.refers(b)
 			b.Spec.DPUClusterRef.Name, b.Spec.DPUClusterDeletionPolicy = cluster, policy
 		})
-		s.says("b1", map[string]string{bound: "RefNotPermitted"})
+		s.hearsOf("b1", map[string]string{bound: "RefNotPermitted"})
 		s.Eventually(func(g Gomega) {
 			g.Expect(s.as.Get(s.ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
 			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: bound, Status: metav1.ConditionTrue, Reason: "Bound"})
@@ -468,23 +604,23 @@ func intoAnothersNamespace() []way {
 	return []way{
 		{name: "the control plane's, by namespace and name", at: "orchid", says: taken, does: func(s *stranger) { s.bridges(plain) }},
 		{name: "the control plane's, with a HostedCluster of his", at: "orchid", says: map[string]string{ready: "HostedClusterTaken"}, does: func(s *stranger) { s.hosts("b1", nil); s.bridges(plain) }},
-		{name: "the control plane's, with a HostedCluster of before", at: "orchid", says: taken, does: func(s *stranger) { s.restores("b1"); s.bridges(exposed(allowedVIP)) }},
+		{name: "the control plane's, with a HostedCluster of before", at: "orchid", says: taken, does: func(s *stranger) { s.restores("b1"); s.bridges(s.exposed) }},
 		{name: "the control plane's, with a HostedCluster of his bridge's UID", at: "orchid", says: taken, does: func(s *stranger) {
-			b := s.bridges(exposed(allowedVIP))
-			s.says("b1", taken)
+			b := s.bridges(s.exposed)
+			s.hearsOf("b1", taken)
 			s.hosts("b1", labelsOf(s.at, "b1", string(b.UID)))
 			s.keys("b1", labelsOf(s.at, "b1", string(b.UID)))
 		}, quietly: true},
 		{name: "the control plane's, with a kubeconfig for it", at: "orchid", says: map[string]string{ready: "NamespaceTaken", approval: "NamespaceTaken"}, does: func(s *stranger) {
 			s.restores("b1")
-			s.bridges(exposed(allowedVIP))
+			s.bridges(s.exposed)
 			s.served("https://kube-apiserver." + s.controlPlane(theirBridge) + ".svc:6443")
 		}},
 		{name: "a HostedCluster of his there", at: "orchid", does: func(s *stranger) { s.hosts("b1", nil) }, quietly: true},
 		{name: "one of no control plane", at: "kube", does: func(s *stranger) { s.bridges(named("system")) }, of: "system", says: taken},
 		{name: "one of no control plane, with a HostedCluster of before", at: "kube", of: "system", says: taken, does: func(s *stranger) {
 			s.restores("system")
-			s.bridges(func(b *dpuv1.DPUHCPBridge) { exposed(allowedVIP)(b); b.Name = "system" })
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.exposed(b); b.Name = "system" })
 		}},
 	}
 }
@@ -508,8 +644,8 @@ func intoAnothersAddress() []way {
 		{name: "one outside, of a bridge that works, as labels say", does: works("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
 		{name: "one of another Service", does: works(thirdParty), says: refused("VirtualIPNotAllowed")},
 		{name: "another than he was given", refused: "metalLBVirtualIP is set once", does: func(s *stranger) {
-			b := s.bridges(exposed(allowedVIP))
-			s.says("b1", refused("Configured"))
+			b := s.bridges(s.exposed)
+			s.hearsOf("b1", refused("Configured"))
 			b = sees(s.world, b, there)
 			b.Spec.MetalLBVirtualIP = "192.0.2.10"
 			s.error = fmt.Sprint(s.as.Update(s.ctx, b))
@@ -537,11 +673,11 @@ func intoAnothersSecrets() []way {
 			s.named += hc.Spec.PullSecret.Name
 			s.bridges(func(*dpuv1.DPUHCPBridge) {})
 		}},
-		{name: "a kubeconfig of the victim's API", says: map[string]string{injected: "Injected"}, does: func(s *stranger) {
+		{name: "a kubeconfig of the victim's API", at: reached, says: map[string]string{injected: "Injected", privileged: "GrantedByOthers"}, does: func(s *stranger) {
 			s.bridges(func(*dpuv1.DPUHCPBridge) {})
 			since := s.dials()
 			s.served("https://kube-apiserver." + s.controlPlane(theirBridge) + ".svc:6443")
-			s.says("b1", map[string]string{injected: "Injected"})
+			s.hearsOf("b1", map[string]string{injected: "Injected"})
 			own := "kube-apiserver." + s.at + "-b1.svc:6443"
 			s.Eventually(func() []string { return s.dialedSince(since) }).Should(ContainElement(own))
 			s.Expect(slices.Compact(s.dialedSince(since))).To(ConsistOf(own))
@@ -562,19 +698,11 @@ func (s *stranger) dialedSince(n int) []string {
 func intoAnothersBridge() []way {
 	plain := func(*dpuv1.DPUHCPBridge) {}
 	marked := func(uid string) func(s *stranger) {
-		return func(s *stranger) {
-			labels := s.victims()
-			if uid != "" {
-				labels[names.LabelOwnerUID] = uid
-			}
-			s.marks(labels)
-			s.silent()
-			s.keeps()
-		}
+		return func(s *stranger) { s.marks(s.labelled(uid)) }
 	}
 	return []way{
-		{name: "objects with the victim's labels", does: marked("")},
-		{name: "objects that name the victim's bridge, and no owner that lives", does: marked(deadUID)},
+		{name: "objects with the victim's labels", does: marked(""), quietly: true, keeps: keepsMarked},
+		{name: "objects that name the victim's bridge, and no owner that lives", does: marked(deadUID), quietly: true, keeps: keepsMarked},
 		{name: "those, and a bridge of the victim's name that is ended by force", of: theirBridge, says: map[string]string{bound: "Bound"}, does: func(s *stranger) {
 			s.marks(s.victims())
 			s.bridges(func(b *dpuv1.DPUHCPBridge) {
@@ -610,7 +738,7 @@ func intoAnothersBridge() []way {
 			b.Status.Conditions = []metav1.Condition{{Type: bound, Status: "True", Reason: "Bound", LastTransitionTime: metav1.Now()}}
 			s.error = fmt.Sprint(s.as.Status().Update(s.ctx, b))
 		}},
-		{name: "a mapping of his own", says: map[string]string{dpuv1.ConditionBlueFieldContainerImageAvailable: "ImageNotMapped"}, does: func(s *stranger) {
+		{name: "a mapping of his own", says: map[string]string{image: "RegistryUnauthorized"}, does: func(s *stranger) {
 			s.writes(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.ns + "-images"}, Data: map[string]string{"4.19.0": osImage}})
 			s.bridges(func(b *dpuv1.DPUHCPBridge) {
 				b.Spec.OCPReleaseImage = "quay.io/openshift-release-dev/ocp-release:4.19.0-multi"
@@ -618,6 +746,79 @@ func intoAnothersBridge() []way {
 		}},
 		{name: "a DPU of his in the victim's DPUCluster", does: joins},
 	}
+}
+
+// intoAnothersInstallation are ways to what the victim's DPUs are installed with.
+func intoAnothersInstallation() []way {
+	theirs := func(s *stranger, b *dpuv1.DPUHCPBridge) {
+		b.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Namespace: v1alpha1.ObjectName(s.ns), Name: "ovn"}
+		b.Spec.ManageDPUServiceTemplates = true
+	}
+	return []way{
+		{name: "the victim's DPUDeployment", says: map[string]string{templated: "RefNotPermitted"}, does: func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { theirs(s, b) })
+		}},
+		{name: "the victim's DPUDeployment and DPUCluster", says: map[string]string{bound: "RefNotPermitted"}, does: func(s *stranger) {
+			s.restores("b1")
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); theirs(s, b) })
+		}},
+		{name: "a DPU of his in the victim's DPUCluster, with a flavor of his", quietly: true, does: func(s *stranger) {
+			dpu := s.dpu("weed-2", "tulip")
+			dpu.Object["spec"].(map[string]any)["bfb"], dpu.Object["spec"].(map[string]any)["dpuFlavor"] = "rhcos", "plain"
+			dpu.SetNamespace(s.at)
+			s.writes(s.toInstall(s.at)...)
+			s.writes(dpu)
+		}},
+		{name: "a template with the victim's labels", quietly: true, does: func(s *stranger) { s.writes(s.copied(s.victims())) }, keeps: keepsTemplate},
+		{name: "a template with the labels of a bridge that the victim restored", quietly: true, does: func(s *stranger) { s.writes(s.copied(s.labelled(deadUID))) }, keeps: keepsTemplate},
+		{name: "a template for the victim's DPUs", quietly: true, does: func(s *stranger) { s.writes(s.copied(nil)) }, keeps: keepsTemplate},
+		{name: "the victim's image, with a login of his own", says: map[string]string{image: "RegistryUnauthorized"}, does: func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.Spec.OCPReleaseImage = lookedUp })
+		}},
+		{name: "a HostedCluster that the victim's bridge is to take over", of: theirBridge, says: map[string]string{ready: "HostedClusterTaken"}, does: func(s *stranger) {
+			s.offers(theirBridge, s.ns+"/"+theirBridge)
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.Name = theirBridge })
+		}},
+		{name: "the control plane's namespace, with a HostedCluster to take over", at: "orchid", says: map[string]string{ready: "NamespaceTaken"}, does: func(s *stranger) {
+			s.offers("b1", s.at+"/b1")
+			s.bridges(func(*dpuv1.DPUHCPBridge) {})
+			s.hearsOf("b1", map[string]string{ready: "NamespaceTaken"})
+			s.served("https://kube-apiserver." + s.controlPlane(theirBridge) + ".svc:6443")
+		}, quietly: true, keeps: func(s *stranger) {
+			hc := sees(s.world, named(&hyperv1.HostedCluster{}, s.at, "b1"), there)
+			s.Expect(hc.Labels).NotTo(HaveKey(names.LabelBridge))
+		}},
+	}
+}
+
+// offers makes a HostedCluster, and all that a bridge takes over with it, for a bridge.
+func (s *stranger) offers(name, to string) {
+	s.t.Helper()
+	for _, o := range s.orphaned(s.at, name) {
+		if hc, is := o.(*hyperv1.HostedCluster); is {
+			hc.Annotations = map[string]string{names.AnnotationAdoptBy: to}
+		}
+		s.writes(o)
+	}
+}
+
+// copied is the victim's template in the stranger's namespace.
+func (s *stranger) copied(labels map[string]string) *corev1.ConfigMap {
+	s.t.Helper()
+	theirs := s.template(func(Gomega, corev1.ConfigMap) {})
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: theirs.Name, Annotations: theirs.Annotations, Labels: map[string]string{dpf.LabelTemplate: "true"}}, Data: map[string]string{dpf.TemplateKey: "mine"}}
+	if maps.Copy(m.Labels, labels); labels != nil {
+		m.Labels[names.LabelBridgeTemplate] = "true"
+	}
+	return m
+}
+
+// keepsTemplate checks that the stranger's template stays as it is.
+func keepsTemplate(s *stranger) {
+	s.t.Helper()
+	all := &corev1.ConfigMapList{}
+	s.Expect(s.api.List(s.ctx, all, client.InNamespace(s.at), client.MatchingLabels{dpf.LabelTemplate: "true"})).To(Succeed())
+	s.Expect(all.Items).To(ConsistOf(And(HaveField("DeletionTimestamp", BeNil()), HaveField("Data", HaveKeyWithValue(dpf.TemplateKey, "mine")))), s.name)
 }
 
 // marks makes objects of all kinds with labels. A finalizer keeps one ConfigMap when it is deleted.
@@ -630,13 +831,22 @@ func (s *stranger) marks(labels map[string]string) {
 	s.writes(secret,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: labels}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Labels: labels, Finalizers: []string{finalizer}}},
-		&dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: labels}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}})
+		&dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: labels}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}},
+		s.marked("forged", labels))
 }
 
-// keeps checks that the stranger's objects with another's labels stay.
-func (s *stranger) keeps() {
+// marked is a DPUServiceTemplate of the stranger's.
+func (s *stranger) marked(name string, labels map[string]string) client.Object {
+	t := s.serviceTemplate(name)
+	t.SetNamespace(s.at)
+	t.SetLabels(labels)
+	return t
+}
+
+// keepsMarked checks that the stranger's objects with another's labels stay.
+func keepsMarked(s *stranger) {
 	s.t.Helper()
-	for _, o := range []client.Object{named(&corev1.ConfigMap{}, s.at, "forged"), named(&corev1.ConfigMap{}, s.at, "stays"), named(&corev1.Secret{}, s.at, "forged")} {
+	for _, o := range []client.Object{named(&corev1.ConfigMap{}, s.at, "forged"), named(&corev1.ConfigMap{}, s.at, "stays"), named(&corev1.Secret{}, s.at, "forged"), s.marked("forged", nil)} {
 		sees(s.world, o, func(g Gomega, o client.Object) { g.Expect(o.GetDeletionTimestamp()).To(BeNil()) })
 	}
 }
@@ -660,21 +870,20 @@ func joins(s *stranger) {
 // if he may write HostedClusters with any labels.
 func TestAStrangerToABridgeChangesNothing(t *testing.T) {
 	v := newVictim(t)
-	ways := slices.Concat(intoAnothersDPUCluster(), intoAnothersNamespace(), intoAnothersAddress(), intoAnothersSecrets(), intoAnothersBridge())
-	for i, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			v.in(t).withstands(v.ns+"-"+cmp.Or(way.at, fmt.Sprint("s", i)), way)
-		})
+	ways := slices.Concat(intoAnothersDPUCluster(), intoAnothersNamespace(), intoAnothersAddress(), intoAnothersSecrets(), intoAnothersBridge(), intoAnothersInstallation())
+	number := 0
+	for _, round := range rounds(ways) {
+		v.withstands(round, number)
+		number += len(round)
 	}
-	v.silent()
-	v.Expect(ways).To(HaveLen(52))
+	v.Expect(number).To(Equal(len(ways)))
 
 	// Nor can he block the deletion of the victim's bridge by objects with its labels.
-	s := v.stranger(v.ns + "-last")
+	s := v.stranger(number, way{})
 	s.marks(s.victims())
 	v.Expect(v.api.Delete(v.ctx, named(&dpuv1.DPUHCPBridge{}, v.ns, theirBridge), client.GracePeriodSeconds(0))).To(Succeed())
 	v.Expect(v.api.Delete(v.ctx, v.dpu("lily-1", "tulip"))).To(Succeed())
 	v.tearsDown(theirBridge)
 	v.gone(named(&dpuv1.DPUHCPBridge{}, v.ns, theirBridge))
-	s.keeps()
+	keepsMarked(s)
 }

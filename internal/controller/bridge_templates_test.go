@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/testkit/hypershift"
 	"github.com/cldmnky/oooi/internal/testkit/ignitionserver"
 )
 
@@ -44,26 +44,29 @@ func newTemplateWorld(t *testing.T) templateWorld {
 	w.wire.mu.Lock()
 	w.wire.ignition = server
 	w.wire.mu.Unlock()
-	w.creates(
-		w.foreign(dpf.ServiceGroupVersion.String(), "DPUDeployment", w.ns, "ovn", map[string]any{
-			"dpus": map[string]any{"bfb": "rhcos", "flavor": "plain"}, "services": map[string]any{}, "serviceChains": map[string]any{"switches": []any{map[string]any{"ports": []any{map[string]any{"serviceInterface": map[string]any{"matchLabels": map[string]any{"a": "b"}}}}}}},
-		}),
-		w.foreign(dpf.GroupVersion.String(), "BFB", w.ns, "rhcos", map[string]any{"url": "http://example.com/rhcos.bfb"}),
-		w.flavor("true"),
-	)
-	w.operatorConfig()
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.dpf}})
+	w.runsDPF(w.dpf)
+	w.creates(w.toInstall(w.ns)...)
 	return w
 }
 
-// operatorConfig makes DPF's only DPFOperatorConfig, in a namespace of its own, for the time of the test: others share the cluster.
-func (w dpuWorld) operatorConfig() {
-	w.t.Helper()
-	config := w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.ns+"-dpf", "dpf", map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}})
-	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: config.GetNamespace()}}, config)
-	w.t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), config)).To(Succeed()) })
+// toInstall is what DPUs are installed with, in a namespace.
+func (w templateWorld) toInstall(namespace string) []client.Object {
+	port := map[string]any{"serviceInterface": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
+	all := []client.Object{
+		w.foreign(dpf.ServiceGroupVersion.String(), "DPUDeployment", namespace, "ovn", map[string]any{
+			"dpus": map[string]any{"bfb": "rhcos", "flavor": "plain"}, "services": map[string]any{}, "serviceChains": map[string]any{"switches": []any{map[string]any{"ports": []any{port}}}},
+		}),
+		w.foreign(dpf.GroupVersion.String(), "BFB", namespace, "rhcos", map[string]any{"url": "http://example.com/rhcos.bfb"}),
+		w.flavor("true"),
+	}
+	for _, o := range all {
+		o.SetNamespace(namespace)
+	}
+	return all
 }
 
-func (w dpuWorld) foreign(version, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+func (w templateWorld) foreign(version, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return named(&unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "spec": spec}}, namespace, name)
 }
 
@@ -74,24 +77,24 @@ func (w templateWorld) flavor(script string) *unstructured.Unstructured {
 	return f
 }
 
-// rolledOut plays HyperShift once a control plane runs a release: the NodePool has a hash, and a token, whose ignition the server has.
-func (w templateWorld) rolledOut(image, hash string) {
+// ignites makes the control-plane namespace of a bridge, with its ignition server's CA.
+func (w templateWorld) ignites(bridge string) (at string) {
 	w.t.Helper()
-	hc, pool := named(&hyperv1.HostedCluster{}, w.ns, "b1"), named(&hyperv1.NodePool{}, w.ns, "b1")
+	at = w.controlPlane(bridge)
+	w.creates(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: at, Labels: map[string]string{endpoint.ControlPlaneLabel: "true"}}},
+		named(&corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: w.server.CA}}, at, endpoint.IgnitionCA(at).Name),
+	)
+	return at
+}
+
+// rolledOut plays HyperShift once a bridge's control plane runs a release: the NodePool has a hash, and a token, whose ignition the server has.
+func (w templateWorld) rolledOut(bridge, image, hash string) {
+	w.t.Helper()
+	hc, pool := named(&hyperv1.HostedCluster{}, w.ns, bridge), named(&hyperv1.NodePool{}, w.ns, bridge)
 	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.Release.Image).To(Equal(image)) })
-	token := endpoint.IgnitionToken(w.controlPlane("b1"), "b1", hash)
-	w.creates(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: token.Namespace, Name: token.Name, Annotations: map[string]string{endpoint.TokenNodePool: w.ns + "/b1"}},
-		Data:       map[string][]byte{endpoint.TokenKey: []byte(hash), endpoint.TokenRelease: []byte(image)},
-	})
 	w.server.Has(hash, ignitionOf(hash))
-	w.changes(pool, func() {
-		pool.Annotations = map[string]string{names.AnnotationConfigVersion: hash}
-	})
-	w.reports(hc, func() {
-		hc.Status.IgnitionEndpoint = "ignition.example.com"
-		meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionFalse, Reason: "AsExpected", ObservedGeneration: hc.Generation})
-	})
+	w.Expect(hypershift.RollOut(w.ctx, w.api, hc, sees(w.world, pool, there), "ignition.example.com", hash)).To(Succeed())
 }
 
 // ignitionOf is HyperShift's, with a user's key that tells one from another.
@@ -127,9 +130,8 @@ func (w templateWorld) served() corev1.ConfigMap {
 	w.grants()
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), b)
 	w.hyperShift("b1", "first")
-	at := w.controlPlane("b1")
-	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: at}}, named(&corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: w.server.CA}}, at, endpoint.IgnitionCA(at).Name))
-	w.rolledOut(release, "1a2b3c4d")
+	at := w.ignites("b1")
+	w.rolledOut("b1", release, "1a2b3c4d")
 	w.Expect(w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "NamespaceNotGranted")).To(ContainSubstring("kubectl apply -n " + at + " -k config/components/dpu-bridge"))
 	w.appliesRole("dpu-bridge", at)
 	if !w.groups.VLAN { // else the operator may write ConfigMaps anywhere
@@ -168,6 +170,18 @@ func TestABridgeMakesTheTemplateFromWhichDPFInstallsItsDPUs(t *testing.T) {
 	w.changes(&changed, func() { changed.Data[dpf.TemplateKey] = "mine" })
 	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("1a2b3c4d")) })
 	w.warned("DriftCorrected", changed.Name)
+
+	// A DPU that is to be installed with another flavor gets a template of its own, once that is there.
+	card := w.dpu("card", "d1")
+	card.Object["spec"].(map[string]any)["bfb"], card.Object["spec"].(map[string]any)["dpuFlavor"] = "rhcos", "other"
+	other := w.flavor("true")
+	other.SetName("other")
+	w.creates(card)
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "DPUFlavorNotFound")
+	w.creates(other)
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	w.Expect(w.api.Delete(w.ctx, card)).To(Succeed())
+	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Name).To(Equal(changed.Name)) })
 
 	// A foreign one would stop installations.
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.dpf, Name: "theirs", Labels: map[string]string{dpf.LabelTemplate: "true"}, Annotations: changed.Annotations}}
@@ -219,7 +233,7 @@ func TestATemplateIsWithdrawnForAnUpgrade(t *testing.T) {
 	w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
 	w.gone(&first)
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "ControlPlaneProgressing")
-	w.rolledOut(newRelease, "5e6f7a8b")
+	w.rolledOut("b1", newRelease, "5e6f7a8b")
 	next := w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("5e6f7a8b")) })
 	w.Expect(next.Annotations).To(HaveKeyWithValue(names.AnnotationTemplateRelease, newRelease))
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")

@@ -227,7 +227,7 @@ func (w dpuWorld) dials() int {
 func (w dpuWorld) left() (all []string) {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{
-		&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{},
+		&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{}, &dpf.DPUServiceTemplateList{},
 	} {
 		w.Expect(w.api.List(w.ctx, list, client.MatchingLabels{names.LabelBridgeNamespace: w.ns})).To(Succeed())
 		for _, o := range items(list) {

@@ -24,11 +24,17 @@ type faults struct {
 	died    chan struct{}   // receives when a manager dies: no more of its calls get through
 }
 
-// fault says at which of its mutating calls a bridge is disturbed; 0 is never.
+// fault says at which of its mutating calls a bridge is disturbed, and at every so many calls again; 0 is never.
 type fault struct {
 	fails   int // the call is not done
 	unheard int // the call is done, and the answer is lost
-	kills   int // the first call before which the manager dies; it also dies before each kind of write before which none has died
+	kills   int // the manager dies before the call; it also dies before each kind of write before which none has died
+	every   int
+}
+
+// at says whether a bridge's call of this number is the nth, or so many later.
+func (f fault) at(number, n int) bool {
+	return n > 0 && (number == n || f.every > 0 && number > n && (number-n)%f.every == 0)
 }
 
 func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
@@ -119,6 +125,9 @@ func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
 // numbered matches bridges and their DPUClusters: b07 and d07 in a path are for 07.
 var numbered = regexp.MustCompile(`\b[bd](\d\d)\b`)
 
+// digest matches the end of names that depend on what is in an object.
+var digest = regexp.MustCompile(`-[0-9a-f]{10}$`)
+
 // body is that of a call that creates an object: it contains the name.
 func body(r *http.Request) string {
 	if r.Method != http.MethodPost || r.Body == nil {
@@ -146,22 +155,21 @@ func (f *faults) judge(r *http.Request, dead *bool) (passes, heard bool) {
 	if !changes || who == nil || f.count == nil {
 		return true, true
 	}
-	kind := r.Method + " " + numbered.ReplaceAllString(r.URL.Path, "NN")
+	kind := r.Method + " " + r.Header.Get("Content-Type") + " " + digest.ReplaceAllString(numbered.ReplaceAllString(r.URL.Path, "NN"), "")
 	if who[1] == "00" {
 		f.wrote[kind] = true
 	}
 	f.count[who[1]]++
-	planned := f.of[who[1]]
-	if f.count[who[1]] == planned.kills || planned.kills > 0 && !f.deadly[kind] {
+	number, planned := f.count[who[1]], f.of[who[1]]
+	switch {
+	case planned.at(number, planned.kills) || planned.kills > 0 && !f.deadly[kind]:
 		*dead = true
 		f.deadly[kind] = true
 		f.died <- struct{}{}
 		return false, false
-	}
-	switch f.count[who[1]] {
-	case planned.fails:
+	case planned.at(number, planned.fails):
 		return false, false
-	case planned.unheard:
+	case planned.at(number, planned.unheard):
 		return true, false
 	}
 	return true, true

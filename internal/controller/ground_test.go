@@ -47,8 +47,8 @@ func (g *ground) hosted(t *testing.T) *envtest.Hosted {
 	t.Helper()
 	if g.theHosted == nil {
 		var names []string
-		for i := range 300 {
-			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i), fmt.Sprintf("kube-apiserver.w%d-b1.svc", i), fmt.Sprintf("kube-apiserver.w%d-orchid-b1.svc", i))
+		for i := range 250 { // more names make a kubeconfig that is too large to be used
+			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i), fmt.Sprintf("kube-apiserver.w%d-b1.svc", i), fmt.Sprintf("kube-apiserver.w%d-orchid-b1.svc", i), fmt.Sprintf("kube-apiserver.w%d-s-b1.svc", i))
 		}
 		var err error
 		if g.theHosted, err = envtest.StartHosted(names...); err != nil {
