@@ -77,6 +77,23 @@ func TestWhatPagesOfRulesNameIsThere(t *testing.T) {
 	}
 }
 
+// Every bug of the public operator has a test, or one that shows why it cannot happen.
+func TestEachBugOfOthersHasATest(t *testing.T) {
+	rows := 0
+	for line := range strings.Lines(tree(t)["docs/reference/provisioner-bugs"+md]) {
+		bug, rest, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !row || bug == "bug" || strings.HasPrefix(line, "|--") {
+			continue
+		}
+		if rows++; !shown.MatchString(rest[strings.LastIndex(strings.TrimSuffix(rest, "|\n"), "|")+1:]) {
+			t.Errorf("bug %s has no test", bug)
+		}
+	}
+	if rows < 15 {
+		t.Errorf("%d bugs are found", rows)
+	}
+}
+
 func TestACitationCanBeWrong(t *testing.T) {
 	page := "# DHCP: the rules\n<a id=\"lease-3\"></a>\n## On the wire\n"
 	for text, wrong := range map[string]bool{

@@ -282,7 +282,7 @@ func TestTheReleaseWaitsUntilItsTemplatesAreWithdrawn(t *testing.T) {
 	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "TemplateTerminating")).To(ContainSubstring(finalizer))
 	staysAt(release)
 	w.changes(&first, func() { first.Finalizers = nil })
-	w.rolledOut(newRelease, "5e6f7a8b")
+	w.rolledOut("b1", newRelease, "5e6f7a8b")
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
 	w.Expect(sees(w.world, stranger, there).DeletionTimestamp).To(BeNil())
 }
@@ -298,4 +298,17 @@ func TestTemplatesStayWhileAKindThatTheyAreMadeFromIsNotFound(t *testing.T) {
 	w.faults.hide("")
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
 	w.Expect(w.template(func(Gomega, corev1.ConfigMap) {}).UID).To(Equal(first.UID))
+}
+
+func TestBugs241And258NoHostedClusterIsUpgradedBesideItsOldTemplate(t *testing.T) {
+	w := newTemplateWorld(t)
+	first := w.served()
+	w.faults.refuse("/configmaps/" + first.Name)
+	b, hc := w.bridge(), named(&hyperv1.HostedCluster{}, w.ns, "b1")
+	w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "NotApplied")
+	w.Expect(sees(w.world, hc, there).Spec.Release.Image).To(Equal(release))
+	w.faults.refuse("")
+	w.gone(&first)
+	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.Release.Image).To(Equal(newRelease)) })
 }

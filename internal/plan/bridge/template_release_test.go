@@ -47,3 +47,12 @@ func TestTheControlPlanesVersionIsReadWhereHyperShiftReportsIt(t *testing.T) {
 	_, err := VersionIn(odd)
 	g.Expect(err).To(HaveOccurred())
 }
+
+func TestBugs182And215AnotherVersionMakesTemplatesAnew(t *testing.T) {
+	before, ours := inputsOf(sample(false)), templateVersion
+	defer func() { templateVersion = ours }()
+	templateVersion = func() string { return "another" }
+	if inputsOf(sample(false)) == before {
+		t.Error("what an earlier version has made counts as this one's")
+	}
+}

@@ -121,6 +121,9 @@ func TestATemplateIsMadeAnewIfAnythingChanges(t *testing.T) {
 		"its annotations": func(in *bridge.Input) {
 			delete(in.Templates.Existing[0].Annotations, "provisioning.dpu.nvidia.com/bfcfg-template-bfb-name")
 		},
+		"our version": func(in *bridge.Input) {
+			in.Templates.Existing[0].Annotations[names.AnnotationTemplateInputs] = "of another version"
+		},
 		"its labels": func(in *bridge.Input) {
 			delete(in.Templates.Existing[0].Labels, "provisioning.dpu.nvidia.com/bfcfg-template")
 		},
