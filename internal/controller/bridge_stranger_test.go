@@ -62,19 +62,24 @@ var ofTheVictim = []string{"orchid", "tulip", "rose", "lily", "thorn"}
 type victim struct {
 	templateWorld
 	images *httptest.Server // a registry that knows the victim's login only
+	inside client.Client    // of the hosted cluster
+	as     client.Client    // of all strangers
 }
 
 func newVictim(t *testing.T) victim {
 	t.Helper()
 	v := victim{templateWorld: newTemplateWorld(t)}
-	v.images = v.registryFor("rose", "thorn")
+	v.images, v.inside = v.registryFor("rose", "thorn"), v.clientOf(v.ground.hosted(t).Admin)
+	impersonating := rest.CopyConfig(v.cluster.Admin)
+	impersonating.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
+	v.as = v.clientOf(impersonating)
 	v.grants()
 	v.hosts("example.com/ovn:1")
 	host := strings.TrimPrefix(v.images.URL, "https://")
 	mapping := named(&corev1.ConfigMap{}, "oooi-system", v.ns+"-images")
 	v.changes(mapping, func() { mapping.Data["repository"] = host + "/layers" })
 	binding := named(&rbacv1.ClusterRoleBinding{}, "", privilegedBinding) // other tests share the hosted cluster
-	v.Expect(client.IgnoreNotFound(v.clientOf(v.ground.hosted(v.t).Admin).Delete(v.ctx, binding))).To(Succeed())
+	v.Expect(client.IgnoreNotFound(v.inside.Delete(v.ctx, binding))).To(Succeed())
 	b := v.bridge()
 	b.Name, b.Spec.DPUClusterRef.Name, b.Spec.PullSecret, b.Spec.SSHKey, b.Spec.OCPReleaseImage = theirBridge, "tulip", "rose-pull", "rose-ssh", lookedUp
 	b.Spec.DPUDeploymentRef, b.Spec.ManageDPUServiceTemplates = &dpuv1.DPUDeploymentReference{Name: "ovn"}, true
@@ -188,7 +193,7 @@ func (v victim) has() map[string]string {
 		note(sees(v.world, named(o, "metallb-system", names.Qualified(v.ns, theirBridge)), there))
 	}
 	binding := named(&rbacv1.ClusterRoleBinding{}, "", privilegedBinding)
-	v.Expect(v.clientOf(v.ground.hosted(v.t).Admin).Get(v.ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+	v.Expect(v.inside.Get(v.ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
 	note(binding)
 	return all
 }
@@ -211,7 +216,6 @@ type stranger struct {
 	way
 	at     string // his namespace
 	number int    // of his way
-	as     client.Client
 	named  string // what he wrote himself
 	told   string // what conditions told him
 	error  string // the API server's last error
@@ -250,9 +254,7 @@ func (s *stranger) mayAs(role string, rules ...rbacv1.PolicyRule) {
 func (v victim) stranger(number int, of way) *stranger {
 	v.t.Helper()
 	namespace := v.ns + "-" + cmp.Or(of.at, fmt.Sprint("s", number))
-	config := rest.CopyConfig(v.cluster.Admin)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
-	s := &stranger{victim: v, way: of, at: namespace, number: number, as: v.clientOf(config), named: namespace}
+	s := &stranger{victim: v, way: of, at: namespace, number: number, named: namespace}
 	everything := []string{"get", "list", "create", "update", "patch", "delete"}
 	if err := v.api.Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		v.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
@@ -860,9 +862,8 @@ func joins(s *stranger) {
 	s.asksToJoin("weed", "weed")
 	s.asksToJoin("lily-1", "lily-1")
 	s.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request lily-1 of lily-1 is approved")
-	inside := s.clientOf(s.ground.hosted(s.t).Admin)
 	asked := &certv1.CertificateSigningRequest{}
-	s.Expect(inside.Get(s.ctx, client.ObjectKey{Name: "weed"}, asked)).To(Succeed())
+	s.Expect(s.inside.Get(s.ctx, client.ObjectKey{Name: "weed"}, asked)).To(Succeed())
 	s.Expect(asked.Status.Conditions).To(BeEmpty())
 }
 

@@ -88,7 +88,7 @@ func (w *world) bridges() {
 	w.told.taken()
 }
 
-// admits makes a bridge and waits until the operator, which may read its Secrets, has judged it.
+// admits makes a bridge of an operator that may read its Secrets, and waits until the webhook, which judges by its cache, knows it.
 func (w *world) admits(name string) *dpuv1.DPUHCPBridge {
 	w.t.Helper()
 	w.grantsSecrets()
@@ -97,6 +97,7 @@ func (w *world) admits(name string) *dpuv1.DPUHCPBridge {
 	b := w.bridge(name)
 	w.creates(b)
 	w.t.Cleanup(w.forgetsBridges)
+	w.Eventually(func() error { return w.api.Create(w.ctx, w.bridge("rival"), client.DryRunAll) }).Should(MatchError(ContainSubstring("already has DPUCluster")))
 	return b
 }
 
@@ -137,7 +138,7 @@ func TestABridgeIsJudgedByTheNameThatIsMadeUp(t *testing.T) {
 	w.admits("first")
 	b := w.bridge("")
 	b.GenerateName = "b-"
-	w.Eventually(func() error { return w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll) }).Should(MatchError(ContainSubstring("DPUHCPBridge first already has DPUCluster")))
+	w.Expect(w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring("DPUHCPBridge first already has DPUCluster")))
 	w.creates(w.dpuCluster("free", "example.com/hosted"))
 	b.Spec.DPUClusterRef.Name = "free"
 	w.Eventually(func() error { return w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll) }).Should(Succeed())
