@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ func oneName(cmd *cobra.Command, args []string) error {
 type bridgeOrder struct {
 	bridgecli.Order
 	sshKeyFile, pullSecretFile string
+	nodeSelector               map[string]string
 	output                     string
 	dryRun                     bool
 }
@@ -52,7 +54,7 @@ func newBridgeCreateCommand() *cobra.Command {
 		Short: "Create a DPUHCPBridge and, from files, its Secrets",
 		Long: "Applies Secrets NAME-ssh-key and NAME-pull-secret with the content of the files, and DPUHCPBridge NAME. If you run it\n" +
 			"again with other files or another release image, it changes them. The other flags set the fields of the same name\n" +
-			"(kubectl explain dpuhcp.spec).\n\n" +
+			"(kubectl explain dpuhcp.spec). -o yaml prints it all, for Git; with --dry-run only what the cluster would take.\n\n" +
 			"Exit code: 0 if everything was applied, 1 if the cluster refused something, 2 if flags or files are invalid.",
 		Example: "  oooi bridge create dpu1 -n clusters --dpu-cluster dpf-operator-system/dpu1 --base-domain example.com \\\n" +
 			"    --ssh-key ~/.ssh/id_ed25519.pub --pull-secret pull-secret.json \\\n" +
@@ -78,6 +80,16 @@ func (o *bridgeOrder) bind(cmd *cobra.Command) {
 	for _, required := range []string{"dpu-cluster", "base-domain", "ssh-key", "pull-secret", "release-image"} {
 		_ = cmd.MarkFlagRequired(required)
 	}
+	flags.StringVar(&o.DPUDeployment, "dpu-deployment", "", "DPUDeployment, as namespace/name, or a name in the bridge's namespace: the first DPU is installed from its BFB and DPUFlavor")
+	flags.BoolVar(&spec.ManageDPUServiceTemplates, "manage-dpu-service-templates", false, "make the DPUServiceTemplates of the DPUDeployment, as far as they are known for the version of DPF")
+	flags.StringVarP(&o.output, "output", "o", "", "yaml: print what would be applied, including Secrets; without --dry-run no cluster is asked")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "let the cluster validate everything, but store nothing")
+	o.bindHostedCluster(cmd)
+}
+
+// bindHostedCluster binds what a hosted cluster is created with, and can seldom change.
+func (o *bridgeOrder) bindHostedCluster(cmd *cobra.Command) {
+	flags, spec := cmd.Flags(), &o.Spec
 	flags.StringVar((*string)(&spec.EtcdStorageClass), "etcd-storage-class", "", "StorageClass of etcd's volumes (default: the default StorageClass)")
 	flags.StringVar((*string)(&spec.ControlPlaneAvailabilityPolicy), "control-plane-availability-policy", "", "SingleReplica or HighlyAvailable")
 	flags.StringVar((*string)(&spec.InfrastructureAvailabilityPolicy), "infrastructure-availability-policy", "", "SingleReplica or HighlyAvailable")
@@ -86,8 +98,17 @@ func (o *bridgeOrder) bind(cmd *cobra.Command) {
 	flags.StringVar(&spec.ClusterType, "cluster-type", "", "type of the DPUCluster")
 	flags.StringVar((*string)(&spec.DPUClusterDeletionPolicy), "dpu-cluster-deletion-policy", "", "Retain or Delete")
 	flags.StringVar((*string)(&spec.MachineOSImage), "machine-os-image", "", "OS image of the DPUs")
-	flags.StringVarP(&o.output, "output", "o", "", "yaml: print what would be applied, including Secrets, without contacting a cluster")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "let the cluster validate everything, but store nothing")
+	flags.StringVar((*string)(&spec.Rebootstrap), "rebootstrap", "", "Allow or Never: whether a DPU whose Node exists may join again (default: Allow)")
+	flags.BoolFunc("flannel-enabled", "give each Node a part of the pods' network, for DPF's flannel; false for another network plugin (default: true)", func(text string) error {
+		enabled, err := strconv.ParseBool(text)
+		spec.FlannelEnabled = &enabled
+		return err
+	})
+	flags.StringVar(&o.Networks.Cluster, "cluster-network", "", "network of pods (default: 10.132.0.0/14)")
+	flags.Int32Var(&o.Networks.HostPrefix, "host-prefix", 0, "prefix length of each DPU's part of --cluster-network")
+	flags.StringVar(&o.Networks.Service, "service-network", "", "network of Services (default: 172.31.0.0/16)")
+	flags.StringVar(&o.Networks.Machine, "machine-network", "", "network of the DPUs' own addresses")
+	flags.StringToStringVar(&o.nodeSelector, "node-selector", nil, "labels of the Nodes on which the control plane may run, e.g. node-role.kubernetes.io/control-plane=")
 }
 
 func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
@@ -101,13 +122,26 @@ func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if err := errors.Join(errs[:]...); err != nil {
 		return asUnusable(err)
 	}
+	for label, value := range o.nodeSelector {
+		if o.Spec.NodeSelector == nil {
+			o.Spec.NodeSelector = map[string]dpuv1.NodeLabelValue{}
+		}
+		o.Spec.NodeSelector[label] = dpuv1.NodeLabelValue(value)
+	}
 	objects, err := o.Objects() // files and flags are judged before any cluster is asked
 	if err != nil {
 		return asUnusable(err)
 	}
-	if o.output == "yaml" {
-		return render.YAML(cmd.OutOrStdout(), objects)
+	if o.dryRun || o.output == "" {
+		if err := o.apply(cmd, cluster); err != nil || o.output == "" {
+			return err
+		}
 	}
+	return render.YAML(cmd.OutOrStdout(), objects)
+}
+
+// apply reports on standard error what -o yaml prints on standard output.
+func (o *bridgeOrder) apply(cmd *cobra.Command, cluster *clusterFlags) error {
 	api, err := cluster.client(cmd.ErrOrStderr())
 	if err != nil {
 		return asUnusable(err)
@@ -120,7 +154,11 @@ func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if o.dryRun {
 		done, options = "would be applied", append(options, client.DryRunAll)
 	}
-	told := func(what string) { fmt.Fprintln(cmd.OutOrStdout(), what, done) }
+	to := cmd.OutOrStdout()
+	if o.output != "" {
+		to = cmd.ErrOrStderr()
+	}
+	told := func(what string) { fmt.Fprintln(to, what, done) }
 	return explained(o.Apply(cmd.Context(), api, quiet, told, options...))
 }
 

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 )
 
 const (
@@ -93,6 +96,47 @@ spec:
   pullSecret: dpu1-pull-secret
   sshKey: dpu1-ssh-key
 `))
+}
+
+// All that the largest sample has can be ordered by flags, except other names of the same field.
+func TestEveryFieldOfABridgeHasAFlag(t *testing.T) {
+	g := NewWithT(t)
+	full := read[dpuv1.DPUHCPBridge](t, "../config/samples/dpuhcpbridge-full.yaml")
+	full.Spec.VirtualIP, full.Spec.MachineOSURL = "", ""
+	out, err := bridgeOf(t, ordering(t, "-o", "yaml", "--dpu-cluster", "dpf-operator-system/dpu2", "--dpu-deployment", "dpf-operator-system/ovn-hbn",
+		"--manage-dpu-service-templates", "--release-image", string(full.Spec.OCPReleaseImage), "--etcd-storage-class", "ocs-storagecluster-ceph-rbd",
+		"--control-plane-availability-policy", "HighlyAvailable", "--infrastructure-availability-policy", "SingleReplica",
+		"--expose-through-load-balancer", "--metallb-virtual-ip", "192.0.2.10", "--cluster-type", "example.com/hypershift", "--flannel-enabled",
+		"--cluster-network", "10.132.0.0/14", "--host-prefix", "23", "--service-network", "172.31.0.0/16", "--machine-network", "198.51.100.0/24",
+		"--node-selector", "node-role.kubernetes.io/control-plane=", "--dpu-cluster-deletion-policy", "Delete", "--rebootstrap", "Never",
+		"--machine-os-image", "quay.io/example/rhcos-bluefield:4.20.4")...)
+	g.Expect(err).NotTo(HaveOccurred())
+	ordered := dpuv1.DPUHCPBridge{}
+	g.Expect(yaml.UnmarshalStrict([]byte(out[strings.LastIndex(out, "---"):]), &ordered)).To(Succeed())
+	g.Expect(ordered.Spec).To(Equal(full.Spec))
+
+	out, err = bridgeOf(t, ordering(t, "-o", "yaml", "--dpu-deployment", "ovn-hbn", "--flannel-enabled=false", "--service-network", "172.30.0.0/16")...)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("dpuDeploymentRef:\n    name: ovn-hbn\n"), ContainSubstring("flannelEnabled: false\n"), ContainSubstring("networking:\n    serviceNetwork:\n    - cidr: 172.30.0.0/16\n  ocp")))
+}
+
+// What -o yaml prints is for Git; --dry-run has it judged by the schema and the webhook before.
+func TestAPrintedBridgeMayBeJudgedByTheCluster(t *testing.T) {
+	if args := os.Getenv("OOOI_TEST_ARGS"); args != "" {
+		asProcess(t, args)
+	}
+	s := newShell(t)
+	s.Expect(os.WriteFile(filepath.Join(s.dir, "key.pub"), []byte(publicKey), 0o600)).To(Succeed())
+	s.Expect(os.WriteFile(filepath.Join(s.dir, "pull.json"), []byte(pullSecret), 0o600)).To(Succeed())
+	s.runs("kubectl create namespace clusters")
+	const create = `oooi bridge create dpu1 -n clusters --dpu-cluster dpu1 --base-domain example.com --ssh-key key.pub --pull-secret pull.json \
+		--release-image quay.io/ocp/release:4.20.4-multi -o yaml `
+	s.runs(create + "--host-prefix 8 > unjudged.yaml")
+	s.Expect(s.runs("! " + create + "--dry-run --cluster-network 10.132.0.0/14 --host-prefix 8 2>&1 > none")).To(ContainSubstring("it must be longer than that of cidr"))
+	s.Expect(s.runs("cat none")).To(BeEmpty())
+	s.Expect(s.runs(create + "--dry-run > judged.yaml")).To(ContainSubstring("DPUHCPBridge clusters/dpu1 would be applied"))
+	s.Expect(s.runs("kubectl get dpuhcp,secrets -n clusters 2>&1")).To(ContainSubstring("No resources found"))
+	s.Expect(s.runs("kubectl apply -f judged.yaml")).To(ContainSubstring("dpuhcpbridge.provisioning.dpu.hcp.io/dpu1 created"))
 }
 
 func TestABridgeThatCannotBeMadeIsUnusable(t *testing.T) {

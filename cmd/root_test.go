@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -21,7 +22,8 @@ func asProcess(t *testing.T, args ...string) (stdin io.Writer, signalled func(os
 	if given := os.Getenv("OOOI_TEST_ARGS"); given != "" {
 		root := Root()
 		root.SetArgs(strings.Split(given, "\n"))
-		if root.Execute() != nil {
+		if err := root.Execute(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -24,12 +24,20 @@ import (
 // Order is what a bridge is to be made from.
 type Order struct {
 	Namespace, Name string
-	// DPUCluster is its name, or namespace/name.
-	DPUCluster string
+	// DPUCluster and DPUDeployment are names, or namespace/name. A bridge may have no DPUDeployment.
+	DPUCluster, DPUDeployment string
+	Networks                  Networks
 	// SSHKey and PullSecret are the files' contents.
 	SSHKey, PullSecret []byte
 	// Spec has everything else.
 	Spec dpuv1.DPUHCPBridgeSpec
+}
+
+// Networks are those of a hosted cluster; empty ones have their defaults.
+type Networks struct {
+	Cluster, Service, Machine string
+	// HostPrefix is the prefix length of each DPU's part of Cluster; 0 is HyperShift's default.
+	HostPrefix int32
 }
 
 // Objects are the two Secrets and the bridge, in the order of applying. The contents are judged as the operator will judge them.
@@ -40,12 +48,12 @@ func (o Order) Objects() ([]runtime.ApplyConfiguration, error) {
 		return nil, err
 	}
 	o.Spec.SSHKey, o.Spec.PullSecret = dpuv1.SecretName(o.Name+"-ssh-key"), dpuv1.SecretName(o.Name+"-pull-secret")
-	ref := &o.Spec.DPUClusterRef
-	if namespace, name, both := strings.Cut(o.DPUCluster, "/"); both {
-		ref.Namespace, ref.Name = v1alpha1.ObjectName(namespace), v1alpha1.ObjectName(name)
-	} else {
-		ref.Name = v1alpha1.ObjectName(o.DPUCluster)
+	o.Spec.DPUClusterRef.Namespace, o.Spec.DPUClusterRef.Name = reference(o.DPUCluster)
+	if o.DPUDeployment != "" {
+		o.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{}
+		o.Spec.DPUDeploymentRef.Namespace, o.Spec.DPUDeploymentRef.Name = reference(o.DPUDeployment)
 	}
+	o.Spec.Networking = o.Networks.written()
 	spec, err := written(o.Spec)
 	if err != nil {
 		return nil, err
@@ -54,6 +62,30 @@ func (o Order) Objects() ([]runtime.ApplyConfiguration, error) {
 		o.secret(string(o.Spec.SSHKey), key), o.secret(string(o.Spec.PullSecret), pull),
 		bridgeac.DPUHCPBridge(o.Name, o.Namespace).WithSpec(spec),
 	}, nil
+}
+
+func reference(to string) (namespace, name v1alpha1.ObjectName) {
+	if namespace, name, both := strings.Cut(to, "/"); both {
+		return v1alpha1.ObjectName(namespace), v1alpha1.ObjectName(name)
+	}
+	return "", v1alpha1.ObjectName(to)
+}
+
+func (n Networks) written() *dpuv1.ClusterNetworking {
+	if n == (Networks{}) {
+		return nil
+	}
+	entry := func(cidr string) []dpuv1.NetworkEntry {
+		if cidr == "" {
+			return nil
+		}
+		return []dpuv1.NetworkEntry{{CIDR: v1alpha1.CIDR(cidr)}}
+	}
+	all := &dpuv1.ClusterNetworking{ServiceNetwork: entry(n.Service), MachineNetwork: entry(n.Machine)}
+	if n.Cluster != "" || n.HostPrefix != 0 {
+		all.ClusterNetwork = []dpuv1.ClusterNetworkEntry{{CIDR: v1alpha1.CIDR(n.Cluster), HostPrefix: n.HostPrefix}}
+	}
+	return all
 }
 
 func problem(flag, says string) error {
