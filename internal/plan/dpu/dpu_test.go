@@ -155,6 +155,7 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 	open := dpu.Approvals{Explain: "oooi csr explain CSR"}
 	approved := dpu.Approvals{Of: map[string]time.Time{"node1-0000-03-00": at.Add(8 * time.Minute)}}
 	before := dpu.Approvals{Explain: "oooi csr explain CSR", Of: map[string]time.Time{"node1-0000-03-00": at.Add(-time.Minute)}}
+	earlier := dpu.Approvals{Explain: "oooi csr explain CSR", Of: map[string]time.Time{"node1-0000-03-00": at.Add(4 * time.Minute)}}
 	osInstalled, node := is(dpf.ConditionOSInstalled, 5), is("DPUClusterReady", 9)
 	leaving := card(osInstalled)
 	leaving.DeletionTimestamp = &at
@@ -169,8 +170,9 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 		"new":                 {facts(template("a")), card(), open, "DPF installs its OS"},
 		"being installed":     {facts(template("a")), card(is("BFBReady", 1), is(dpf.ConditionOSInstalled, 2, "3 of 9")), open, "DPF installs its OS (OSInstalled is False: 3 of 9)"},
 		"without a template":  {facts(), card(), open, "no ConfigMap in namespace dpf-operator-system is the bf.cfg template for DPUCluster clusters/c1, BFB dpf/rhcos and DPUFlavor dpf/ovn, so DPF does not install DPU node1-0000-03-00"},
-		"booting":             {facts(), card(osInstalled), open, "it boots and sends a CSR, or its CSR is not approved; which rule fails: oooi csr explain CSR"},
-		"approved in another": {facts(), card(osInstalled), before, "it boots and sends a CSR, or its CSR is not approved; which rule fails: oooi csr explain CSR"},
+		"booting":             {facts(), card(osInstalled), open, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},
+		"approved before":     {facts(), card(osInstalled), earlier, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},
+		"approved in another": {facts(), card(osInstalled), before, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},
 		"nothing is approved": {facts(), card(osInstalled), stopped, "the operator approves no CSR: Connecting: not read yet"},
 		"approved":            {facts(), card(osInstalled, is("DPUClusterReady", 6, "Node not found")), approved, "its CSR is approved; its Node becomes Ready (DPUClusterReady is False: Node not found)"},
 		"a Node":              {facts(), card(osInstalled, node, is("NodeEffectRemoved", 9, "draining")), stopped, "its Node is Ready; DPF finishes (NodeEffectRemoved is False: draining)"},

@@ -26,8 +26,8 @@ type Row struct {
 	// Phase is DPF's, and Since when it began: when DPF last changed a condition.
 	Phase string      `json:"phase"`
 	Since metav1.Time `json:"since"`
-	// OSInstalled, Approved and NodeReady are when that happened; nil: not (yet). Approved is the last approval of a CSR that an Event reports;
-	// Events last an hour.
+	// OSInstalled, Approved and NodeReady are when that happened; nil: not (yet). Approved is the last approval of a CSR of this OS that an Event
+	// reports; nil also if that is an hour ago, as long as Events last.
 	OSInstalled *metav1.Time `json:"osInstalled,omitempty"`
 	Approved    *metav1.Time `json:"csrApproved,omitempty"`
 	NodeReady   *metav1.Time `json:"nodeReady,omitempty"`
@@ -66,7 +66,7 @@ func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
 	}
 	slices.SortStableFunc(r.Steps, func(a, b Step) int { return a.At.Compare(b.At.Time) })
 	r.OSInstalled, r.NodeReady = since(d, dpf.ConditionOSInstalled), since(d, conditionNodeReady)
-	if at, known := approvals.Of[d.Name]; known && at.After(d.CreationTimestamp.Time) {
+	if at, known := approvals.Of[d.Name]; known && r.OSInstalled != nil && !at.Before(r.OSInstalled.Time) {
 		r.Approved = &metav1.Time{Time: at}
 	}
 	r.WaitsFor = f.waits(d, r, approvals)
@@ -102,7 +102,7 @@ func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
 	case approvals.Stopped != "":
 		return "the operator approves no CSR: " + approvals.Stopped
 	case r.Approved == nil:
-		return "it boots and sends a CSR, or its CSR is not approved; which rule fails: " + approvals.Explain
+		return "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (" + approvals.Explain + "), or its Node does not become Ready" + unmet(d)
 	}
 	return "its CSR is approved; its Node becomes Ready" + unmet(d)
 }
