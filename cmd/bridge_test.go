@@ -139,6 +139,49 @@ func TestAPrintedBridgeMayBeJudgedByTheCluster(t *testing.T) {
 	s.Expect(s.runs("kubectl apply -f judged.yaml")).To(ContainSubstring("dpuhcpbridge.provisioning.dpu.hcp.io/dpu1 created"))
 }
 
+// guidesObjects have the names of NVIDIA's guide (doca-platform, docs/public/user-guides/host-trusted/use-cases/hbn).
+const guidesObjects = `
+for namespace in clusters clusters-dpu1 dpf-operator-system oooi-system; do kubectl create namespace $namespace; done
+kubectl apply -n dpf-operator-system -f - <<E
+{apiVersion: operator.dpu.nvidia.com/v1alpha1, kind: DPFOperatorConfig, metadata: {name: dpfoperatorconfig}, spec: {provisioningController: {bfbPVCName: bfb-pvc, bfCFGTemplateConfigMap: old}}}
+---
+{apiVersion: provisioning.dpu.nvidia.com/v1alpha1, kind: DPUFlavor, metadata: {name: dpf-provisioning-hbn}, spec: {}}
+---
+{apiVersion: svc.dpu.nvidia.com/v1alpha1, kind: DPUDeployment, metadata: {name: hbn-only}, spec: {dpus: {bfb: bf-bundle, flavor: dpf-provisioning-hbn, dpuSets: [{nameSuffix: dpuset1}]}, services: {doca-hbn: {serviceTemplate: doca-hbn, serviceConfiguration: doca-hbn}}, serviceChains: {switches: [{ports: [{serviceInterface: {matchLabels: {uplink: p0}}}]}]}}}
+E
+`
+
+// The commands of the page are accepted by DPF's own CRDs, in their order, and leave what the page says. Whether DPUs join is the lab's to show.
+func TestThePageOnBridgesLeadsToDPUs(t *testing.T) {
+	if args := os.Getenv("OOOI_TEST_ARGS"); args != "" {
+		asProcess(t, args)
+	}
+	s := newShell(t)
+	s.Expect(os.Mkdir(filepath.Join(s.dir, ".ssh"), 0o700)).To(Succeed())
+	s.Expect(os.WriteFile(filepath.Join(s.dir, ".ssh", "id_ed25519.pub"), []byte(publicKey), 0o600)).To(Succeed())
+	s.Expect(os.WriteFile(filepath.Join(s.dir, "pull-secret.json"), []byte(pullSecret), 0o600)).To(Succeed())
+	s.env = append(s.env, "HOME="+s.dir)
+	s.runs(guidesObjects)
+	_, walk, _ := strings.Cut(pages(t)["docs/DPU_BRIDGE.md"], "## From nothing to DPUs\n")
+	walk, _, _ = strings.Cut(walk, "\n## ")
+	all := blocks(walk)
+	s.Expect(all).To(HaveLen(7))
+	s.Expect(all[6].text).To(ContainSubstring("oooi bridge status"))
+	for _, b := range all[:6] {
+		if b.kind == "yaml" {
+			b.text = "kubectl apply -f - <<E" + strings.ReplaceAll("\n"+b.text, "\n   ", "\n") + "E\n"
+		}
+		s.runs(b.text)
+	}
+	of := func(what string) string { return s.runs("kubectl get -o json " + what) }
+	s.Expect(of("dpfoperatorconfig dpfoperatorconfig -n dpf-operator-system")).To(And(ContainSubstring("staticClusterManager"), Not(ContainSubstring("bfCFGTemplateConfigMap\": \""))))
+	s.Expect(of("dpuflavor dpf-provisioning-hbn -n dpf-operator-system")).To(ContainSubstring("skip-bfcfg-size-check"))
+	s.Expect(of("dpuhcp dpu1 -n clusters")).To(MatchRegexp(`"dpuDeploymentRef": {\s+"name": "hbn-only",\s+"namespace": "dpf-operator-system"`))
+	for _, namespace := range []string{"clusters", "clusters-dpu1", "dpf-operator-system"} {
+		s.Expect(s.runs("kubectl auth can-i get secrets -n " + namespace + " --as system:serviceaccount:oooi-system:oooi-controller-manager")).To(Equal("yes\n"))
+	}
+}
+
 func TestABridgeThatCannotBeMadeIsUnusable(t *testing.T) {
 	for name, c := range map[string]struct {
 		others []string

@@ -22,6 +22,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
 )
 
 // commands say what runs a page's command: a test by name, or "FILE: WORDS" for a program of the tree that contains these words.
@@ -38,7 +39,11 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/APPS_INGRESS.md", "", "TestThePageOnAppsIngress"},
 	{"docs/DNS_SETUP.md", "oooi dns", "TestDigSeesTwoViews"},
 	{"docs/DNS_SETUP.md", "dig", "TestDigSeesTwoViews"},
-	{"docs/DPU_BRIDGE.md", "oooi bridge create", "TestABridgeIsAppliedWithItsSecrets"},
+	{"docs/DPU_BRIDGE.md", "oooi bridge create", "TestThePageOnBridgesLeadsToDPUs"},
+	{"docs/DPU_BRIDGE.md", "kubectl patch", "TestThePageOnBridgesLeadsToDPUs"},
+	{"docs/DPU_BRIDGE.md", "kubectl create", "TestThePageOnBridgesLeadsToDPUs"},
+	{"docs/DPU_BRIDGE.md", "kubectl apply", "TestThePageOnBridgesLeadsToDPUs"},
+	{"docs/DPU_BRIDGE.md", "kubectl annotate", "TestThePageOnBridgesLeadsToDPUs"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge status", "TestAStandingIsPrinted"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge upgrade", "TestAnUpgradeReadsItsSteps"},
 	{"docs/DPU_BRIDGE.md", "oooi preflight", "TestPreflightEndsWithWhatItFound"},
@@ -218,7 +223,7 @@ func understood(line string) error {
 // strict knows the kinds that pages show, and refuses a field that one does not have.
 var strict = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, dpf.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
