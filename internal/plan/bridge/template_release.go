@@ -22,11 +22,11 @@ import (
 type Rollout int
 
 const (
-	// RolledOut: the control plane runs the release. Templates may be made.
+	// RolledOut means that the control plane runs the release: templates may be made.
 	RolledOut Rollout = iota
-	// Unsaid: HyperShift has not said it of the HostedCluster as it is now. Templates of the release stay, and none is made.
+	// Unsaid means that HyperShift has not said it of the HostedCluster as it is now: templates of the release stay, and none is made.
 	Unsaid
-	// Rolling: it does not run the release, or there is none. No DPU may be installed.
+	// Rolling means that it does not run the release, or that there is none: no DPU may be installed.
 	Rolling
 )
 
