@@ -91,9 +91,15 @@ func (w templateWorld) ignites(bridge string) (at string) {
 // rolledOut plays HyperShift once a bridge's control plane runs a release: the NodePool has a hash, and a token, whose ignition the server has.
 func (w templateWorld) rolledOut(bridge, image, hash string) {
 	w.t.Helper()
+	w.renders(bridge, image, hash, ignitionOf(hash))
+}
+
+// renders is rolledOut with an ignition.
+func (w templateWorld) renders(bridge, image, hash string, ignition []byte) {
+	w.t.Helper()
 	hc, pool := named(&hyperv1.HostedCluster{}, w.ns, bridge), named(&hyperv1.NodePool{}, w.ns, bridge)
 	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.Release.Image).To(Equal(image)) })
-	w.server.Has(hash, ignitionOf(hash))
+	w.server.Has(hash, ignition)
 	w.Expect(hypershift.RollOut(w.ctx, w.api, hc, sees(w.world, pool, there), "ignition.example.com", hash)).To(Succeed())
 }
 
@@ -125,6 +131,13 @@ func (w templateWorld) said() string {
 // served is a bridge with its template.
 func (w templateWorld) served() corev1.ConfigMap {
 	w.t.Helper()
+	w.granted()
+	return w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("1a2b3c4d")) })
+}
+
+// granted is a bridge that lacks nothing but the ignition.
+func (w templateWorld) granted() {
+	w.t.Helper()
 	b := w.bridge()
 	b.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Name: v1alpha1.ObjectName("ovn")}
 	w.grants()
@@ -138,7 +151,6 @@ func (w templateWorld) served() corev1.ConfigMap {
 		w.Eventually(w.said).Should(ContainSubstring("kubectl apply -n " + w.dpf + " -k config/components/dpu-bridge"))
 		w.appliesRole("dpu-bridge", w.dpf)
 	}
-	return w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).To(ContainSubstring("1a2b3c4d")) })
 }
 
 func TestABridgeMakesTheTemplateFromWhichDPFInstallsItsDPUs(t *testing.T) {

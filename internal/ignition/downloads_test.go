@@ -243,7 +243,7 @@ func TestAFailureThatLastsIsToldOnce(t *testing.T) {
 	}
 }
 
-func (w *world) answers(h http.HandlerFunc) { w.server.Answers = h }
+func (w *world) answers(h http.HandlerFunc) { w.server.Answer(h) }
 
 // Where HyperShift's policies let only the router in, that is used.
 func TestTheNextServerIsTriedIfOneDoesNotAnswer(t *testing.T) {

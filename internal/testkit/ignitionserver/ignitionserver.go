@@ -27,13 +27,12 @@ import (
 type Server struct {
 	// CA is the certificate that its own is issued by, as Secret ignition-server-ca-cert has it.
 	CA []byte
-	// Answers, if set, takes the place of the real server's behaviour.
-	Answers http.HandlerFunc
 
 	tls *httptest.Server
 
 	mu     sync.Mutex
 	of     map[string][]byte
+	answer http.HandlerFunc
 	heard  []http.Header
 	dialed []string
 }
@@ -65,6 +64,13 @@ func (s *Server) Has(token string, ignition []byte) {
 	}
 }
 
+// Answer puts something else in place of the real server's behaviour, until nil.
+func (s *Server) Answer(with http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = with
+}
+
 // Heard are the headers of all requests.
 func (s *Server) Heard() []http.Header {
 	s.mu.Lock()
@@ -93,10 +99,10 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.heard = append(s.heard, r.Header.Clone())
-	answers := s.Answers
+	answer := s.answer
 	s.mu.Unlock()
-	if answers != nil {
-		answers(w, r)
+	if answer != nil {
+		answer(w, r)
 		return
 	}
 	encoded, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
