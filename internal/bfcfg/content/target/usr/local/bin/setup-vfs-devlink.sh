@@ -1,6 +1,6 @@
 #!/bin/bash
-# Has the host make VFs, of which pf0vf0 is the DPU's way to its API, and waits for the default route over it. In zero-trust the host is
-# asked for nothing, and the way is oob_net0.
+# Has the host make VFs, of which pf0vf0 is the DPU's way to its API, and waits for an address there, by DHCP; an isolated network has no
+# default route. In zero-trust the host is asked for nothing, and the way is oob_net0.
 . /usr/local/bin/dpf-common.sh
 
 attempts=0
@@ -23,12 +23,12 @@ make_vfs() {
 	return 1
 }
 
-routed() { [ -n "$(ip route show default)" ]; }
+addressed() { [ -n "$(ip -4 -o address show dynamic)" ]; }
 
 # Nothing can go on without, so that it never gives up.
 until [ "$DPUMode" = zero-trust ] || wait_for 1800 30 "VFs" make_vfs; do
 	complain VFSetupTimedOut "The host has made no VFs in 30 minutes"
 done
-until wait_for 1800 5 "a default route" routed; do
-	complain VFSetupTimedOut "There is no default route after 30 minutes: see the DHCP server of the DPU's network"
+until wait_for 1800 5 "an address" addressed; do
+	complain VFSetupTimedOut "The DPU has no address after 30 minutes: see the DHCP server of its network"
 done
