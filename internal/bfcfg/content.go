@@ -36,7 +36,7 @@ func (s Source) put(config *types.Config, part string, rows []row) {
 
 func (s Source) gets(r row) bool {
 	switch {
-	case r.is(trusted) && s.ZeroTrust, r.is(zeroTrust) && !s.ZeroTrust, r.is(jumbo) && s.mtu() == 1500:
+	case r.is(trusted) && s.ZeroTrust, r.is(zeroTrust) && !s.ZeroTrust, r.is(jumbo) && s.mtu() == 1500, r.is(hugepages) && s.hugepages == "":
 		return false
 	}
 	return true
@@ -49,7 +49,7 @@ func (s Source) mtu() int {
 	return s.MTU
 }
 
-// text of a row, with the two settings that are ours to fill in.
+// text of a row, with the settings that are ours to fill in.
 func (s Source) text(part string, r row) string {
 	name := "content/" + part + r.path
 	if r.is(zeroTrust) {
@@ -59,7 +59,7 @@ func (s Source) text(part string, r row) string {
 	if err != nil {
 		panic(err) // a test has read them all
 	}
-	return strings.NewReplacer("@MTU@", strconv.Itoa(s.mtu()), "@REGISTRY@", strings.TrimRight(s.Registry, "/")).Replace(string(text))
+	return strings.NewReplacer("@MTU@", strconv.Itoa(s.mtu()), "@REGISTRY@", strings.TrimRight(s.Registry, "/"), "@HUGEPAGES@", s.hugepages, "@PAUSE@", s.pause).Replace(string(text))
 }
 
 // encode makes the contents of a file from its text: in form of gzip and base64, in which DPF's templating finds nothing to fill in, or

@@ -15,6 +15,8 @@ type Source struct {
 	ZeroTrust bool
 	// Registry is the URL of DPF's bfb-registry, from which zero-trust DPUs download DPF's agent.
 	Registry string
+
+	hugepages, pause string // what hold found out
 }
 
 // Problem is why there can be no template, for a condition. Reason is stable, Field says where, Message what is wrong and what to do.
@@ -30,5 +32,6 @@ const (
 	RegistryInvalid       = "RegistryInvalid"
 	FlavorInvalid         = "FlavorInvalid"
 	FlavorRefused         = "FlavorRefused"
+	PauseImageNotFound    = "PauseImageNotFound"
 	TemplateTooLarge      = "TemplateTooLarge"
 )

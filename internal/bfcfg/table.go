@@ -15,6 +15,7 @@ const (
 	trusted                      // only where the host is trusted
 	zeroTrust                    // only where it is not
 	jumbo                        // only for an MTU that is not 1500
+	hugepages                    // only where Open vSwitch takes some
 	free                         // a flavor may replace it
 	plain                        // as text, in which DPF fills in the DPU
 	base64ByDPF                  // what DPF fills in is base64
@@ -69,6 +70,7 @@ var targetRows = []row{
 	{"/etc/crio/crio.conf.d/99-ulimits.conf", 0o644, free},
 	{"/etc/tmpfiles.d/99-hugetlbfs-dpf.conf", 0o644, free},
 	{"/etc/openshift/kubelet.conf.d/kubelet-dpf-override.conf", 0o644, 0},
+	{"/etc/kubernetes/manifests/ovs-hugepages.yaml", 0o644, hugepages},
 
 	// The first boot.
 	{"/etc/systemd/system/bfupsignal.service", 0, unit},

@@ -38,6 +38,9 @@ func (s Source) target(config types.Config) ([]byte, error) {
 	if at, err := url.Parse(s.Registry); s.ZeroTrust && (err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https") {
 		return nil, &Problem{RegistryInvalid, "DPFOperatorConfig spec.provisioningController.registry", fmt.Sprintf("zero-trust DPUs download DPF's agent from the bfb-registry, and %q is not the http or https URL of one: set its address; without one, Service bfb-registry has to have a node port, and a Node has to be Ready", s.Registry)}
 	}
+	if err := s.hold(config); err != nil {
+		return nil, err
+	}
 	s.put(&config, "common", commonRows)
 	s.put(&config, "target", targetRows)
 	if _, found, err := ignition.Parse(marshalled(config)); err != nil {

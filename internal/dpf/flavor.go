@@ -3,8 +3,10 @@ package dpf
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -26,8 +28,11 @@ type DPUFlavor struct {
 
 // DPUFlavorSpec has the fields that we read, and all others in Raw.
 type DPUFlavorSpec struct {
-	OVS         DPUFlavorOVS `json:"ovs,omitempty"`
-	ConfigFiles []ConfigFile `json:"configFiles,omitempty"`
+	OVS         DPUFlavorOVS  `json:"ovs,omitempty"`
+	ConfigFiles []ConfigFile  `json:"configFiles,omitempty"`
+	Grub        DPUFlavorGrub `json:"grub,omitempty"`
+	// SystemReservedResources are those that services of DPF are not given, since the system takes them, e.g. Open vSwitch.
+	SystemReservedResources map[string]resource.Quantity `json:"systemReservedResources,omitempty"`
 	// DpuMode is deprecated: newer versions have DPFOperatorConfig.spec.deploymentMode.
 	DpuMode string `json:"dpuMode,omitempty"`
 
@@ -38,6 +43,11 @@ type DPUFlavorSpec struct {
 // DPUFlavorOVS has the script that configures Open vSwitch.
 type DPUFlavorOVS struct {
 	RawConfigScript string `json:"rawConfigScript,omitempty"`
+}
+
+// DPUFlavorGrub has the kernel's command line.
+type DPUFlavorGrub struct {
+	KernelParameters []string `json:"kernelParameters,omitempty"`
 }
 
 // ConfigFile is a file of the DPU's operating system.
@@ -83,6 +93,7 @@ func (f *DPUFlavor) DeepCopy() *DPUFlavor {
 	}
 	out := &DPUFlavor{TypeMeta: f.TypeMeta, ObjectMeta: *f.ObjectMeta.DeepCopy(), Spec: f.Spec}
 	out.Spec.ConfigFiles, out.Spec.Raw = slices.Clone(f.Spec.ConfigFiles), bytes.Clone(f.Spec.Raw)
+	out.Spec.Grub.KernelParameters, out.Spec.SystemReservedResources = slices.Clone(f.Spec.Grub.KernelParameters), maps.Clone(f.Spec.SystemReservedResources)
 	return out
 }
 

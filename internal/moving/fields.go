@@ -40,6 +40,6 @@ var settings = []field{
 	{theirs: "disableMetalLB", says: "a bridge with metalLBVirtualIP has MetalLB announce the address. If another load balancer does, use controlPlaneAvailabilityPolicy: SingleReplica, and exposeThroughLoadBalancer without an address"},
 	{theirs: "manageDPUServiceTemplates", says: "set manageDPUServiceTemplates in each bridge"},
 	{theirs: "dpuServicesImagePullSecret", says: "name the pull Secret in the DPUServiceTemplates"},
-	{theirs: "ovsHugepagesSize", says: "reserve the hugepages of OVS in the hosted cluster yourself, e.g. by a DaemonSet that requests them"},
-	{theirs: "ovsHugepagesAmount", says: "reserve the hugepages of OVS in the hosted cluster yourself, e.g. by a DaemonSet that requests them"},
+	{theirs: "ovsHugepagesSize", says: "500Mi are held on each DPU whose kernel reserves as many; to hold others, write them in systemReservedResources of the DPUFlavor, e.g. hugepages-2Mi: 1Gi"},
+	{theirs: "ovsHugepagesAmount", says: "500Mi are held on each DPU whose kernel reserves as many; to hold others, write them in systemReservedResources of the DPUFlavor, e.g. hugepages-2Mi: 1Gi"},
 }
