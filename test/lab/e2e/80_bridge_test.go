@@ -228,7 +228,7 @@ func joinsOnceInstalled(t *testing.T, ctx context.Context, m scene.Machine) {
 	asks := asked(t, ctx, bootstrapSigner)
 	staysPending(t, ctx, asks.Metadata.Name, "OSInstalled")
 
-	osInstalled(t, ctx)
+	osInstalled(t, ctx, m.Name)
 	installed := time.Now()
 	approval := approved(t, ctx, asks.Metadata.Name)
 	t.Logf("approved %.1f s after the DPU's operating system was installed: %s: %s", time.Since(installed).Seconds(), approval.Reason, approval.Message)
@@ -274,7 +274,7 @@ func recreatedIsLetInAgain(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	removedByDPF(t, ctx, m)
 	dpu(t, ctx, "dpu-1", "dpu1")
-	osInstalled(t, ctx)
+	osInstalled(t, ctx, m.Name)
 	console, err := lab.PowerOn(ctx, m)
 	must(t, err)
 	nodeIsReady(t, ctx, m)
@@ -288,7 +288,7 @@ func removedByDPF(t *testing.T, ctx context.Context, m scene.Machine) {
 	must(t, lab.PowerOff(ctx, m))
 	_, err := asDPF(ctx, "delete", "node", m.Name)
 	must(t, err)
-	kubectl(t, ctx, "-n", dpfNamespace, "delete", "dpu", "dpu-1")
+	kubectl(t, ctx, "-n", dpfNamespace, "delete", "dpu", m.Name)
 }
 
 func waitsForItsDPUs(t *testing.T, ctx context.Context, m scene.Machine) {

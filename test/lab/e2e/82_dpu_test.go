@@ -32,7 +32,8 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	ctx := within(t, 20*time.Minute)
 	aroundBridges(t, ctx, "dpu1")
 	vlan80(t, ctx)
-	documentedDPF(t, ctx, "host-trusted/use-cases/hbn/manifests", "04-dpudeployment-installation")
+	const installation = "04-dpudeployment-installation/"
+	documentedDPF(t, ctx, "host-trusted/use-cases/hbn", "02-dpf-system-installation/operatorconfig.yaml", installation+"bfb.yaml", installation+"hbn-dpuflavor.yaml", installation+"dpudeployment.yaml")
 	kubectl(t, ctx, "-n", dpfNamespace, "annotate", "dpudeployment", "hbn-only", "hostedcluster.densityops.com/allowed-namespaces=clusters")
 	bridge(t, ctx, bridgeYAML(t, ctx, "dpu1", "dpu1", "--control-plane-availability-policy", "SingleReplica"), "dpu1")
 	kubectl(t, ctx, "-n", "clusters", "patch", "dpuhcpbridge", "dpu1", "--type=merge", "-p", `{"spec":{"dpuDeploymentRef":{"name":"hbn-only","namespace":"`+dpfNamespace+`"}}}`)
@@ -47,11 +48,7 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 
 	apply(t, ctx, strings.Replace(infraOfDPUs, `, hostname: dpu-1`, "", 1))
 	awaitCondition(t, ctx, "clusters", "infra/dpu1", "Ready", "True", "")
-	dpuOf(t, ctx, "dpu-1", "bf-bundle", "dpf-provisioning-hbn")
-	text, err := theTemplate(ctx, "dpf-provisioning-hbn")
-	must(t, err)
-	live := rendered(t, text, "dpu-1")
-	calls, target := installed(t, ctx, live)
+	m, calls := installedFromTemplate(t, ctx, "dpu-1", "dpf-provisioning-hbn", "")
 	for _, call := range []string{
 		"mstconfig -d 0000:03:00.0 -y set SRIOV_EN=1 PF_NUM_OF_VF_VALID=0 NUM_OF_VFS=46", "coreos-installer install /dev/nvme0n1 --offline --ignition-file /var/target.ign",
 		"efibootmgr --create", "11029/trigger-reboot",
@@ -60,32 +57,23 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 			t.Error(err)
 		}
 	}
-
-	m := scene.Machine{Name: "dpu-1", MAC: "52:54:00:00:80:01", Cluster: "dpu1", Bridge: "br80", UserData: target}
-	console, err := lab.PowerOn(ctx, m)
-	must(t, err)
-	afterwards(t, func(ctx context.Context) error { return lab.PowerOff(ctx, m) })
-	for _, stage := range []string{"lease", "ignition", "api"} {
-		at, err := console.Await(ctx, stage)
-		must(t, err)
-		t.Logf("%5.1f s %s %s", at.Uptime.Seconds(), stage, at.Detail)
-	}
-	osInstalled(t, ctx)
+	dpusBoot(t, ctx, m)
 	nodeIsReady(t, ctx, m)
 	hasWhatADPUNeeds(t, ctx, m)
-	templatesFollow(t, ctx)
+	has(t, ctx, m, "DPUMode=trusted", "grep DPUMode /etc/dpf/environment")
 	removedByDPF(t, ctx, m)
+	anotherMTUFollows(t, ctx)
+	flavorsShareAHostedCluster(t, ctx)
 }
 
-// documentedDPF applies manifests of DPF's own guide: the operator's configuration, and the deployment of DPUs.
-func documentedDPF(t *testing.T, ctx context.Context, guide, deployment string) {
+// documentedDPF applies manifests of one of DPF's own guides.
+func documentedDPF(t *testing.T, ctx context.Context, guide string, paths ...string) {
 	t.Helper()
 	source, err := standin.DPF(ctx)
 	must(t, err)
-	guide = filepath.Join(source, "docs/public/user-guides", guide)
-	for _, path := range []string{"02-dpf-system-installation/operatorconfig.yaml", deployment + "/bfb.yaml", deployment + "/hbn-dpuflavor.yaml", deployment + "/dpudeployment.yaml"} {
-		variables := strings.NewReplacer("$BFB_URL", "http://e2e.local/bf-bundle.bfb", "$DPU_P0", "p0") // the guide's reader sets them
-		apply(t, ctx, variables.Replace(string(content(t, filepath.Join(guide, path)))))
+	for _, path := range paths {
+		variables := strings.NewReplacer("$BFB_URL", "http://e2e.local/bf-bundle.bfb", "$DPU_P0", "p0", "$TARGETCLUSTER_API_SERVER_HOST", "e2e.local") // the guide's reader sets them
+		apply(t, ctx, variables.Replace(string(content(t, filepath.Join(source, "docs/public/user-guides", guide, "manifests", path)))))
 	}
 }
 
@@ -136,85 +124,32 @@ func theTemplate(ctx context.Context, flavor string) (string, error) {
 	return found[0], nil
 }
 
-// rendered is the ignition that DPF makes of a template for a DPU.
-func rendered(t *testing.T, text, dpu string) []byte {
+// rendered is the ignition that DPF makes of a template for a DPU. In zero-trust the DPU gets a kubeconfig for the management cluster.
+func rendered(t *testing.T, text, dpu, kubeconfig string) []byte {
 	t.Helper()
 	parsed, err := template.New("bf.cfg").Funcs(sprig.FuncMap()).Option("missingkey=error").Parse(text)
 	must(t, err)
 	var out bytes.Buffer
 	must(t, parsed.Execute(&out, struct{ DPUHostName, DPUName, DPUNamespace, DPUUID, BootstrapKubeconfig string }{
-		dpu, dpu, dpfNamespace, "0a1b2c3d-0000-4000-8000-000000000001", "",
+		dpu, dpu, dpfNamespace, "0a1b2c3d-0000-4000-8000-000000000001", kubeconfig,
 	}))
 	return out.Bytes()
 }
 
-// dpuOf creates a DPU that is to be installed from a BFB with a flavor.
-func dpuOf(t *testing.T, ctx context.Context, name, bfb, flavor string) {
-	t.Helper()
-	apply(t, ctx, fmt.Sprintf(`apiVersion: provisioning.dpu.nvidia.com/v1alpha1
-kind: DPU
-metadata: {name: %[1]s, namespace: %[2]s}
-spec:
-  bfb: %[3]s
-  dpuFlavor: %[4]s
-  dpuDeviceName: device-1
-  dpuNodeName: host-1
-  serialNumber: MT0000000001
-  cluster: {name: dpu1, namespace: %[2]s}
-`, name, dpfNamespace, bfb, flavor))
-	dpuStatus(t, ctx, name, "False")
-}
-
-// hasWhatADPUNeeds looks in the machine for what the spec of a DPU lists.
-func hasWhatADPUNeeds(t *testing.T, ctx context.Context, m scene.Machine) {
-	t.Helper()
-	has := func(want string, command ...string) {
-		t.Helper()
-		got, err := lab.On(ctx, m, command...)
-		if err != nil || strings.TrimSpace(got) != want {
-			t.Errorf("%s says %q %v, want %q", strings.Join(command, " "), got, err, want)
-		}
-	}
-	has(m.Name, "hostname")
-	has("600", "stat -c %a /etc/NetworkManager/system-connections/br-comm-ch.nmconnection")
-	has("e2e.local/bluefield:4.20.4", "grep -o e2e.local/bluefield:4.20.4 /etc/ignition-machine-config-encapsulated.json")
-	has("DPUMode=trusted", "grep DPUMode /etc/dpf/environment")
-	has(`ENABLE_ESWITCH_MULTIPORT="yes"`, "grep MULTIPORT /etc/mellanox/mlnx-bf.conf")
-	for _, unit := range []string{"dpu-agent", "dpf-ovs", "dpu-sf-gate", "setup-vfs-devlink", "install-dpu-agent"} {
-		has("enable "+unit+".service", "grep -hx 'enable "+unit+".service' /etc/systemd/system-preset/20-ignition.preset")
-		has("ok", "test -s /etc/systemd/system/"+unit+".service && echo ok")
-	}
-}
-
-// templatesFollow: another MTU reaches the template within five seconds, and a DPU with another flavor has one of its own.
-func templatesFollow(t *testing.T, ctx context.Context) {
+// anotherMTUFollows: it is in the template within five seconds.
+func anotherMTUFollows(t *testing.T, ctx context.Context) {
 	t.Helper()
 	const profile = "/etc/NetworkManager/system-connections/pf0vf0.nmconnection"
 	changed := time.Now()
 	kubectl(t, ctx, "-n", dpfNamespace, "patch", "dpfoperatorconfig", "dpfoperatorconfig", "--type=merge", "-p", `{"spec":{"networking":{"highSpeedMTU":9000}}}`)
 	must(t, scene.Until(ctx, "a template with the new MTU", func(ctx context.Context) error {
 		text, err := theTemplate(ctx, "dpf-provisioning-hbn")
-		if err == nil && !strings.Contains(inTarget(t, rendered(t, text, "dpu-1"), profile), "mtu=9000") {
+		if err == nil && !strings.Contains(inTarget(t, rendered(t, text, "dpu-1", ""), profile), "mtu=9000") {
 			return fmt.Errorf("%s has no mtu=9000", profile)
 		}
 		return err
 	}))
 	inTime(t, "another MTU is in the template", changed, 5*time.Second)
-
-	flavor := kubectl(t, ctx, "-n", dpfNamespace, "get", "dpuflavor", "dpf-provisioning-hbn", "-o", `go-template={"apiVersion":"{{.apiVersion}}","kind":"DPUFlavor","metadata":{"name":"second","namespace":"{{.metadata.namespace}}"},"spec":{}}`)
-	apply(t, ctx, flavor)
-	dpuOf(t, ctx, "dpu-2", "bf-bundle", "second")
-	must(t, scene.Until(ctx, "a template of the second flavor", func(ctx context.Context) error {
-		_, err := theTemplate(ctx, "second")
-		return err
-	}))
-	kubectl(t, ctx, "-n", dpfNamespace, "delete", "dpu", "dpu-2")
-	must(t, scene.Until(ctx, "no template of a flavor that no DPU has", func(ctx context.Context) error {
-		if _, err := theTemplate(ctx, "second"); err == nil {
-			return fmt.Errorf("there is one")
-		}
-		return nil
-	}))
 }
 
 // inTarget is a file of the target that a live ignition installs.

@@ -136,7 +136,10 @@ spec:
 	dpuStatus(t, ctx, name, "False")
 }
 
-func osInstalled(t *testing.T, ctx context.Context) { t.Helper(); dpuStatus(t, ctx, "dpu-1", "True") }
+func osInstalled(t *testing.T, ctx context.Context, dpu string) {
+	t.Helper()
+	dpuStatus(t, ctx, dpu, "True")
+}
 
 func dpuStatus(t *testing.T, ctx context.Context, name, installed string) {
 	t.Helper()

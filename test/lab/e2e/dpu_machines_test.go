@@ -1,0 +1,138 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+// dpuOf creates a DPU that is to be installed from a BFB with a flavor.
+func dpuOf(t *testing.T, ctx context.Context, name, bfb, flavor string) {
+	t.Helper()
+	apply(t, ctx, fmt.Sprintf(`apiVersion: provisioning.dpu.nvidia.com/v1alpha1
+kind: DPU
+metadata: {name: %[1]s, namespace: %[2]s}
+spec:
+  bfb: %[3]s
+  dpuFlavor: %[4]s
+  dpuDeviceName: device-1
+  dpuNodeName: host-1
+  serialNumber: MT0000000001
+  cluster: {name: dpu1, namespace: %[2]s}
+`, name, dpfNamespace, bfb, flavor))
+	dpuStatus(t, ctx, name, "False")
+}
+
+// installedFromTemplate creates a DPU with a flavor, renders its template as DPF does, and runs the live part of that. It returns the machine
+// that boots from what coreos-installer got, and what was called on the way.
+func installedFromTemplate(t *testing.T, ctx context.Context, name, flavor, kubeconfig string) (m scene.Machine, calls []string) {
+	t.Helper()
+	dpuOf(t, ctx, name, "bf-bundle", flavor)
+	var text string
+	must(t, scene.Until(ctx, "a template of flavor "+flavor, func(ctx context.Context) (err error) {
+		text, err = theTemplate(ctx, flavor)
+		return err
+	}))
+	calls, target := installed(t, ctx, rendered(t, text, name, kubeconfig))
+	return scene.Machine{Name: name, MAC: "52:54:00:00:80:0" + name[len(name)-1:], Cluster: "dpu1", Bridge: "br80", UserData: target}, calls
+}
+
+// dpusBoot powers DPUs on, all at once, and waits until each has what it joins with.
+func dpusBoot(t *testing.T, ctx context.Context, machines ...scene.Machine) {
+	t.Helper()
+	var consoles []*scene.Console
+	for _, m := range machines {
+		console, err := lab.PowerOn(ctx, m)
+		must(t, err)
+		afterwards(t, func(ctx context.Context) error { return lab.PowerOff(ctx, m) })
+		consoles = append(consoles, console)
+	}
+	for i, console := range consoles {
+		for _, stage := range []string{"lease", "ignition", "api"} {
+			at, err := console.Await(ctx, stage)
+			must(t, err)
+			t.Logf("%s: %5.1f s %s %s", machines[i].Name, at.Uptime.Seconds(), stage, at.Detail)
+		}
+		osInstalled(t, ctx, machines[i].Name)
+	}
+}
+
+// has looks at what a command says in a machine.
+func has(t *testing.T, ctx context.Context, m scene.Machine, want string, command ...string) {
+	t.Helper()
+	got, err := lab.On(ctx, m, command...)
+	if err != nil || strings.TrimSpace(got) != want {
+		t.Errorf("%s: %s says %q %v, want %q", m.Name, strings.Join(command, " "), got, err, want)
+	}
+}
+
+// hasWhatADPUNeeds looks in the machine for what the spec of a DPU lists, whatever its mode.
+func hasWhatADPUNeeds(t *testing.T, ctx context.Context, m scene.Machine) {
+	t.Helper()
+	has(t, ctx, m, m.Name, "hostname")
+	has(t, ctx, m, "600", "stat -c %a /etc/NetworkManager/system-connections/br-comm-ch.nmconnection")
+	has(t, ctx, m, "e2e.local/bluefield:4.20.4", "grep -o e2e.local/bluefield:4.20.4 /etc/ignition-machine-config-encapsulated.json")
+	has(t, ctx, m, `ENABLE_ESWITCH_MULTIPORT="yes"`, "grep MULTIPORT /etc/mellanox/mlnx-bf.conf")
+	hasUnits(t, ctx, m, "ok", "dpu-agent", "dpf-ovs", "dpu-sf-gate", "setup-vfs-devlink", "install-dpu-agent")
+}
+
+// hasUnits: each is there and enabled, or neither.
+func hasUnits(t *testing.T, ctx context.Context, m scene.Machine, want string, units ...string) {
+	t.Helper()
+	for _, unit := range units {
+		has(t, ctx, m, want, fmt.Sprintf("test -s /etc/systemd/system/%[1]s.service && grep -qx 'enable %[1]s.service' /etc/systemd/system-preset/20-ignition.preset && echo ok || echo none", unit))
+	}
+}
+
+// flavorsShareAHostedCluster: two DPUs of one DPUCluster are installed at one time, each from the template of its flavor, and both join. The host
+// of one is trusted, and the other's is not: its flavor and DPFOperatorConfig are those of DPF's guide to zero-trust. Both have the MTU 9000.
+func flavorsShareAHostedCluster(t *testing.T, ctx context.Context) {
+	t.Helper()
+	documentedDPF(t, ctx, "zero-trust/use-cases/hbn", "02-dpf-system-installation/operatorconfig.yaml", "03.1-dpudeployment-installation-pf/hbn-dpuflavor.yaml")
+	trusted, _ := installedFromTemplate(t, ctx, "dpu-2", "dpf-provisioning-hbn", "")
+	zeroTrust, calls := installedFromTemplate(t, ctx, "dpu-3", "hbn", "for dpu-3\n")
+	if at := slices.IndexFunc(calls, func(call string) bool { return strings.HasPrefix(call, "curl") }); at >= 0 {
+		t.Errorf("a DPU that does not trust its host has called %s", calls[at])
+	}
+	for _, call := range []string{"coreos-installer install /dev/nvme0n1 --offline --ignition-file /var/target.ign", "efibootmgr --create", "systemctl reboot"} {
+		if err := hasRun(calls, call); err != nil {
+			t.Error(err)
+		}
+	}
+
+	dpusBoot(t, ctx, trusted, zeroTrust)
+	for _, m := range []scene.Machine{trusted, zeroTrust} {
+		nodeIsReady(t, ctx, m)
+		hasWhatADPUNeeds(t, ctx, m)
+		for _, profile := range []string{"p0", "p1", "pf0hpf", "pf1hpf", "pf0vf0"} {
+			has(t, ctx, m, "mtu=9000", "grep ^mtu= /etc/NetworkManager/system-connections/"+profile+".nmconnection")
+		}
+	}
+	const ofHost, ofRegistry, oob = "test -e /etc/yum.repos.d/agentrepo.repo && echo ok || echo none", "cat /etc/dpf/bfb-registry || echo none", "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/oob_net0.nmconnection"
+	const kubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
+	for m, says := range map[*scene.Machine]map[string]string{
+		&trusted:   {"grep DPUMode /etc/dpf/environment": "DPUMode=trusted", ofHost: "ok", kubeconfig: "none", oob: "disabled"},
+		&zeroTrust: {"grep DPUMode /etc/dpf/environment": "DPUMode=zero-trust", ofHost: "none", kubeconfig: "for dpu-3", oob: "auto", ofRegistry: "BFBRegistryURL=http://e2e.local:8080"},
+	} {
+		for command, want := range says {
+			has(t, ctx, *m, want, command)
+		}
+	}
+	hasUnits(t, ctx, trusted, "ok", "pf-monitor", "report-machineosurl")
+	hasUnits(t, ctx, zeroTrust, "none", "pf-monitor", "report-machineosurl")
+
+	removedByDPF(t, ctx, trusted)
+	removedByDPF(t, ctx, zeroTrust)
+	must(t, scene.Until(ctx, "no template of a flavor that no DPU has", func(ctx context.Context) error {
+		if _, err := theTemplate(ctx, "hbn"); err == nil {
+			return fmt.Errorf("there is one")
+		}
+		return nil
+	}))
+}
