@@ -1,0 +1,104 @@
+// Package step is how commands that look at many things tell of each: `oooi check` and `oooi diagnose` share it.
+//
+// A step is one line that begins with its outcome as a word: ok, warn, fail, unread, skip. A screen reader says the word, a log keeps it and
+// grep finds it, whatever the terminal's characters and colours are; √, × and ‼ (linkerd check), colours and moved cursors are lost on one
+// of these. What is not ok has up to two more lines, indented below it: what to do, and the place in the docs.
+//
+//	Operator
+//	  ok      Deployment oooi-system/oooi-controller-manager has 2 of 2 pods available
+//	  fail    nobody leads: Lease oooi-system/oooi-manager was last renewed 5m ago
+//	          do:  kubectl -n oooi-system logs deployment/oooi-controller-manager --all-pods
+//	          see: docs/CHECK.md#leader
+package step
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Outcome is the first word of a step.
+type Outcome string
+
+// The outcomes, the worst last.
+const (
+	Skip   Outcome = "skip" // it does not apply here, or depends on what failed: Says has the reason
+	OK     Outcome = "ok"
+	Warn   Outcome = "warn"   // it works; somebody should look at it
+	Unread Outcome = "unread" // not known: the caller may not read it, or it did not answer
+	Fail   Outcome = "fail"   // it does not work
+)
+
+// severity orders outcomes.
+var severity = []Outcome{Skip, OK, Warn, Unread, Fail}
+
+// Step is one thing that was looked at.
+type Step struct {
+	// Name is what scripts select by, in lower case with dashes. It does not change from version to version.
+	Name string `json:"name"`
+	// Section is the heading that the step stands under.
+	Section string  `json:"section"`
+	Outcome Outcome `json:"outcome"`
+	// Of is the object that it is about, as Kind namespace/name; empty if it is about none, or several.
+	Of string `json:"of,omitempty"`
+	// Says is one sentence: what was seen.
+	Says string `json:"says"`
+	// Do is what mends it: a command, or a sentence. Empty if it is ok.
+	Do string `json:"do,omitempty"`
+	// See is the page and anchor that explain it. Empty if it is ok.
+	See string `json:"see,omitempty"`
+}
+
+// Worst is the most severe outcome; Skip of no steps.
+func Worst(steps []Step) Outcome {
+	worst := 0
+	for _, s := range steps {
+		worst = max(worst, slices.Index(severity, s.Outcome))
+	}
+	return severity[worst]
+}
+
+// Lines writes steps for people. Steps of one section stand together.
+func Lines(to io.Writer, steps []Step) error {
+	section := ""
+	for i, s := range steps {
+		if i > 0 && s.Section != section {
+			fmt.Fprintln(to)
+		}
+		if i == 0 || s.Section != section {
+			fmt.Fprintln(to, s.Section)
+		}
+		section = s.Section
+		if err := s.line(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Step) line(to io.Writer) error {
+	_, err := fmt.Fprintf(to, "  %-6s  %s\n", s.Outcome, s.Says)
+	if s.Do != "" {
+		_, err = fmt.Fprintf(to, "          do:  %s\n", s.Do)
+	}
+	if s.See != "" {
+		_, err = fmt.Fprintf(to, "          see: %s\n", s.See)
+	}
+	return err
+}
+
+// version of what JSON writes: it rises when a field is removed or changes its meaning, and not when one is added.
+const version = 1
+
+// JSON writes steps for programs.
+func JSON(to io.Writer, steps []Step) error {
+	enc := json.NewEncoder(to)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Version int     `json:"version"`
+		Outcome Outcome `json:"outcome"`
+		Steps   []Step  `json:"steps"`
+	}{version, Worst(steps), steps})
+}
