@@ -212,7 +212,7 @@ build_standin() {
 }
 
 # The product, as the Containerfile builds it.
-inputs_oooi() { find "$REPO"/{main.go,go.mod,go.sum,api,cmd,internal} -type f ! -name '*_test.go' ! -path '*/testdata/*'; }
+inputs_oooi() { find "$REPO"/{main.go,go.mod,go.sum,api,cmd,config,internal} -type f ! -name '*_test.go' ! -path '*/testdata/*'; }
 build_oooi() {
   ( cd "$REPO" && CGO_ENABLED=0 go build -trimpath -o "$BIN/oooi" . )
   image oooi:dev "$BIN/oooi=/oooi"
