@@ -41,14 +41,23 @@ func (c *clusterFlags) namespace() (string, error) {
 
 // client of the cluster, which writes each warning once.
 func (c *clusterFlags) client(warnings io.Writer) (client.Client, error) {
-	config, err := c.config().ClientConfig()
+	config, err := c.rest(warnings)
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster: %w", err)
+		return nil, err
 	}
-	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	return api, nil
+}
+
+// rest is how to connect to the cluster, whose warnings are written once each.
+func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
+	config, err := c.config().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w", err)
+	}
+	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
 }

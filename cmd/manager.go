@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -53,6 +54,12 @@ func newManagerCommand() *cobra.Command {
 			return runManager(cmd.Context(), flags, settings)
 		},
 	}
+	flags.bind(cmd)
+	bindSettings(cmd, &settings)
+	return cmd
+}
+
+func (flags *managerFlags) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&flags.metricsAddress, "metrics-bind-address", "0", "ip:port of /metrics; 0 disables it")
 	f.BoolVar(&flags.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, only to clients that the API server authorises")
@@ -67,8 +74,6 @@ func newManagerCommand() *cobra.Command {
 	f.Var((*prefixes)(&flags.bridges.VirtualIPs), "bridge-virtual-ips", "networks from which bridges may let MetalLB announce metalLBVirtualIP; do not list networks of nodes, pods or Services (default none)")
 	f.StringVar(&flags.bridges.Images.Name, "bluefield-images", blueFieldImages, "ConfigMap in the manager's namespace that maps OpenShift releases to BlueField container images")
 	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
-	bindSettings(cmd, &settings)
-	return cmd
 }
 
 func runManager(ctx context.Context, flags managerFlags, settings input.Settings) error {
@@ -152,8 +157,8 @@ func (flags managerFlags) metrics(admission webhook.Options) server.Options {
 func newManager(config *rest.Config, flags managerFlags, admission webhook.Options) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: flags.metrics(admission), HealthProbeBindAddress: flags.probeAddress,
-		LeaderElection: flags.elect, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: flags.namespace,
-		LeaderElectionReleaseOnCancel: true,
+		LeaderElection: flags.elect, LeaderElectionID: check.LeaseName, LeaderElectionNamespace: flags.namespace,
+		LeaderElectionReleaseOnCancel: true, LeaderElectionLabels: map[string]string{check.LabelVersion: check.Version(version())},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the manager: %w", err)

@@ -37,6 +37,8 @@ var commands = []struct{ page, begins, by string }{
 	{"README.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},
 	{"README.md", "make test", ".ci/run: make test"},
 	{"docs/APPS_INGRESS.md", "", "TestThePageOnAppsIngress"},
+	{"docs/CHECK.md", "oooi check", "TestTheCheckSeesAnOperatorComeAndGo"},
+	{"docs/CHECK.md", "kubectl", "TestTheCheckSaysWhatIsWrong"},
 	{"docs/DNS_SETUP.md", "oooi dns", "TestDigSeesTwoViews"},
 	{"docs/DNS_SETUP.md", "dig", "TestDigSeesTwoViews"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge create", "TestThePageOnBridgesLeadsToDPUs"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), newCSRCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
+	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
 	return root
 }
 
@@ -51,16 +52,21 @@ func untilSignalled(service *cobra.Command) *cobra.Command {
 	return service
 }
 
-// version is what the Go toolchain stamped: the module's version, or else the commit.
+// version is what the Go toolchain stamped, the module's version or else the commit; a build without either (make build, make image) has the
+// version that its manifests name.
 func version() string {
+	released := strings.TrimPrefix(releasedImage, "oooi:")
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return released
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (info.Main.Version == "" || info.Main.Version == "(devel)") {
+		if s.Key == "vcs.revision" {
 			return s.Value
 		}
 	}
-	return info.Main.Version
+	return released
 }

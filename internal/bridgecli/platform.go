@@ -49,7 +49,7 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 		return p, err
 	}
 	var err error
-	p.DPF, err = dpfVersion(ctx, api)
+	p.DPF, err = DPFVersion(ctx, api)
 	return p, err
 }
 
@@ -73,8 +73,8 @@ func versionsIn(m *corev1.ConfigMap) []string {
 	return said.Versions
 }
 
-// dpfVersion is what the DPFOperatorConfig reports, of which DPF has one.
-func dpfVersion(ctx context.Context, api client.Reader) (string, error) {
+// DPFVersion is what the DPFOperatorConfig reports, of which DPF has one.
+func DPFVersion(ctx context.Context, api client.Reader) (string, error) {
 	all := &dpf.DPFOperatorConfigList{}
 	if err := ifThere(api.List(ctx, all)); err != nil {
 		return "", fmt.Errorf("listing DPFOperatorConfigs: %w", err)

@@ -26,7 +26,7 @@ func Cases(t *testing.T, testdata string, inputs []string, run func(t *testing.T
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			want := run(t, dir)
 			for name, text := range want {
-				compare(t, filepath.Join(dir, name), text)
+				Compare(t, filepath.Join(dir, name), text)
 			}
 			for _, name := range inputs {
 				want[name] = ""
@@ -46,7 +46,8 @@ func YAML(t *testing.T, of any) string {
 	return string(text)
 }
 
-func compare(t *testing.T, file, got string) {
+// Compare compares a text with a golden file.
+func Compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {

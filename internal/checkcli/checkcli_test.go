@@ -1,0 +1,212 @@
+package checkcli_test
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/check"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// own are the operator's CRDs.
+func own() (all []*apiextensionsv1.CustomResourceDefinition) {
+	crds := check.Own()
+	for _, name := range slices.Sorted(maps.Keys(crds)) {
+		crd := crds[name]
+		all = append(all, &crd)
+	}
+	return all
+}
+
+// A cluster goes through what admins meet, from before the installation; each time the check says exactly what is wrong and what to do.
+func TestTheCheckSaysWhatIsWrong(t *testing.T) {
+	w := newWorld(t)
+	foreign, err := envtest.Foreign()
+	w.Expect(err).NotTo(HaveOccurred())
+
+	back := w.without(own()...)
+	t.Run("before", func(t *testing.T) {
+		t.Run("a bare cluster", func(t *testing.T) { w.says(t, "pre-bare", asked{before: true}) })
+		w.Expect(w.cluster.Install(copies(foreign)...)).To(Succeed())
+		t.Run("a platform", func(t *testing.T) { w.says(t, "pre-platform", asked{before: true}) })
+		t.Run("without rights", func(t *testing.T) { w.says(t, "pre-nobody", asked{before: true, as: w.as("nobody")}) })
+		t.Run("not installed", func(t *testing.T) { w.says(t, "no-operator", asked{}) })
+	})
+	back()
+	w.install()
+	t.Run("healthy", func(t *testing.T) { w.says(t, "healthy", asked{}) })
+	t.Run("without CRDs", func(t *testing.T) {
+		back := w.without(own()...)
+		w.says(t, "no-crds", asked{})
+		back()
+	})
+	t.Run("without Multus", func(t *testing.T) {
+		back := w.without(named(foreign, "network-attachment-definitions.k8s.cni.cncf.io")...)
+		w.says(t, "no-multus", asked{})
+		back()
+	})
+	w.observed()
+	t.Run("an Infra", func(t *testing.T) { w.says(t, "infra", asked{}) })
+	w.rights(t)
+	w.skew(t)
+	w.certificates(t)
+	t.Run("scaled to 0", func(t *testing.T) {
+		w.scale(0)
+		w.says(t, "scaled-to-0", asked{})
+		w.scale(2)
+	})
+	t.Run("as before", func(t *testing.T) { w.says(t, "infra", asked{}) })
+}
+
+// rights: whoever may read less is told of the rest which right is missing.
+func (w *world) rights(t *testing.T) {
+	t.Run("without rights", func(t *testing.T) { w.says(t, "nobody", asked{as: w.as("nobody")}) })
+	t.Run("with view", func(t *testing.T) { w.says(t, "view", asked{as: w.as("viewer", "system:aggregate-to-view")}) })
+	t.Run("with oooi-check", func(t *testing.T) {
+		page, err := os.ReadFile("../../docs/CHECK.md")
+		w.Expect(err).NotTo(HaveOccurred())
+		binds := regexp.MustCompile(`(?m)^kubectl (.* --user=anna)$`).FindAllSubmatch(page, -1)
+		w.Expect(binds).To(HaveLen(2))
+		for _, command := range binds {
+			w.kubectl(strings.Fields(string(command[1]))...)
+		}
+		w.says(t, "infra", asked{as: w.as("anna")})
+	})
+	t.Run("the operator has lost its own", func(t *testing.T) {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "oooi-vlan-services"}}
+		var rules []rbacv1.PolicyRule
+		w.change(role, func() { rules, role.Rules = role.Rules, role.Rules[1:] })
+		w.says(t, "operator-rights", asked{})
+		w.change(role, func() { role.Rules = rules })
+	})
+}
+
+// skew: this oooi, the operator, its CRDs and its daemons are of different versions.
+func (w *world) skew(t *testing.T) {
+	infras := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "infras.hostedcluster.densityops.com"}}
+	spec := func() map[string]apiextensionsv1.JSONSchemaProps {
+		return infras.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+	}
+	t.Run("a stale oooi", func(t *testing.T) {
+		w.change(infras, func() { spec()["colour"] = apiextensionsv1.JSONSchemaProps{Type: "string"} })
+		w.says(t, "stale-cli", asked{version: "v0.0.9"})
+		w.change(infras, func() { delete(spec(), "colour") })
+	})
+	t.Run("stale CRDs", func(t *testing.T) {
+		was := apiextensionsv1.JSONSchemaProps{}
+		w.change(infras, func() { was = spec()["extraEndpoints"]; delete(spec(), "extraEndpoints") })
+		w.says(t, "stale-crds", asked{})
+		w.change(infras, func() { spec()["extraEndpoints"] = was })
+	})
+	t.Run("stale daemons", func(t *testing.T) {
+		d := daemon("c1-proxy-deployment", "oooi:v0.0.9")
+		w.ensure(d)
+		w.says(t, "stale-daemons", asked{})
+		w.Expect(w.api.Delete(t.Context(), d)).To(Succeed())
+	})
+	t.Run("nobody leads", func(t *testing.T) {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: check.LeaseName}}
+		w.change(lease, func() { lease.Spec.HolderIdentity = nil })
+		w.says(t, "no-leader", asked{})
+		w.change(lease, func() { lease.Spec.HolderIdentity = ptr.To("oooi-controller-manager-1_a") })
+	})
+}
+
+// certificates that a real TLS server shows.
+func (w *world) certificates(t *testing.T) {
+	host := names.Webhook + "." + system + ".svc"
+	good := time.Now().Add(60*24*time.Hour + time.Hour)
+	t.Run("expired", func(t *testing.T) {
+		w.serve(time.Now().Add(-(3*24*time.Hour + time.Hour)))
+		w.says(t, "webhook-expired", asked{})
+	})
+	t.Run("expired, and the next one is not served", func(t *testing.T) {
+		_, next := w.pair(good, host)
+		shown, last := w.pair(time.Now().Add(-(3*24*time.Hour + time.Hour)), host)
+		w.served = shown
+		w.trust(append(last, next...))
+		w.says(t, "webhook-serves-expired", asked{})
+	})
+	t.Run("expires soon", func(t *testing.T) {
+		w.serve(time.Now().Add(5*24*time.Hour + time.Hour))
+		w.says(t, "webhook-soon", asked{})
+	})
+	t.Run("not trusted", func(t *testing.T) {
+		w.serve(good)
+		w.served, _ = w.pair(good, host)
+		w.says(t, "webhook-not-trusted", asked{})
+	})
+	t.Run("for another name", func(t *testing.T) {
+		shown, bundle := w.pair(good, "oooi-webhook.elsewhere.svc")
+		w.served = shown
+		w.trust(bundle)
+		w.says(t, "webhook-other-name", asked{})
+	})
+	t.Run("without a caBundle", func(t *testing.T) {
+		w.trust(nil)
+		w.says(t, "webhook-no-bundle", asked{})
+	})
+	t.Run("without a configuration", func(t *testing.T) {
+		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: names.Webhook}}
+		w.Expect(w.api.Delete(t.Context(), configuration)).To(Succeed())
+		w.says(t, "webhook-gone", asked{})
+		w.install()
+	})
+}
+
+func named(all []*apiextensionsv1.CustomResourceDefinition, name string) []*apiextensionsv1.CustomResourceDefinition {
+	i := slices.IndexFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Name == name })
+	return all[i : i+1]
+}
+
+// daemon is a workload as the operator makes it.
+func daemon(name, image string) *appsv1.Deployment {
+	labels := map[string]string{names.LabelManagedBy: names.ManagedBy, "app": "proxy"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy", Image: image}}},
+		}},
+	}
+}
+
+// observed makes a node, a workload, and two Infras, of which one is not Ready, with the status that the operator would write.
+func (w *world) observed() {
+	w.t.Helper()
+	w.ensure(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	w.ensure(daemon("c0-proxy-deployment", "oooi:v0.1.0"))
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node1"}}
+	w.ensure(node)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	w.Expect(w.api.Status().Update(w.t.Context(), node)).To(Succeed())
+	w.change(node, func() { node.Spec.Taints = nil }) // which the API server adds to a new one
+	for name, ready := range map[string]metav1.Condition{
+		"c1": {Status: metav1.ConditionTrue, Reason: "Serving", Message: "workers can join"},
+		"c2": {Status: metav1.ConditionFalse, Reason: "BackendsUnhealthy", Message: "service clusters-c2/ignition-server-proxy has no ready pod"},
+	} {
+		infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: name}}
+		infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: v1alpha1.ObjectName(name)}
+		infra.Spec.NetworkConfig = v1alpha1.NetworkConfig{CIDR: "192.168.100.0/24", NetworkAttachmentDefinition: "vlan100", NetworkAttachmentNamespace: "default"}
+		w.ensure(infra)
+		ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = v1alpha1.ConditionReady, infra.Generation, metav1.Now()
+		infra.Status.Conditions = []metav1.Condition{ready}
+		w.Expect(w.api.Status().Update(w.t.Context(), infra)).To(Succeed())
+	}
+}

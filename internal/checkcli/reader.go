@@ -1,0 +1,126 @@
+// Package checkcli implements `oooi check`: it reads, with the caller's own permissions, what internal/check decides about. It stores
+// nothing in the cluster.
+package checkcli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/check"
+	"github.com/cldmnky/oooi/internal/controller"
+)
+
+// Reader reads a cluster.
+type Reader struct {
+	// Namespace of the operator. Only is that of the Infras and bridges that are checked; empty: all.
+	Namespace, Only string
+	// Version of this binary.
+	Version string
+	// Manager understands the arguments of the operator's container.
+	Manager func(args []string) (check.Manager, error)
+
+	config    *rest.Config
+	api       client.Client
+	discovery *discovery.DiscoveryClient
+	clock     *clock
+}
+
+// Connect prepares to read a cluster.
+func (r *Reader) Connect(config *rest.Config) (err error) {
+	r.config, r.clock = rest.CopyConfig(config), &clock{}
+	r.config.QPS = -1 // the API server's own priority and fairness is the limit
+	r.config.Wrap(r.clock.wrap)
+	scheme := controller.Scheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if r.api, err = client.New(r.config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	r.discovery, err = discovery.NewDiscoveryClientForConfig(r.config)
+	return err
+}
+
+// Before reads what an installation depends on.
+func (r *Reader) Before(ctx context.Context) (check.Facts, error) {
+	f, err := r.platform(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.Refused = r.lacks(ctx, check.Installing(r.Namespace), nil)
+	return f, nil
+}
+
+// Installed reads an installation. It fails only if the API server does not answer; what the caller may not read, the facts say.
+func (r *Reader) Installed(ctx context.Context) (check.Facts, error) {
+	f, err := r.platform(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.Infras, f.HostedClusters, f.NodePools, f.Networks, f.Bridges, f.Nodes = r.infras(ctx), r.hostedClusters(ctx), r.nodePools(ctx), r.networks(ctx), r.bridges(ctx), r.nodes(ctx)
+	r.operator(ctx, &f)
+	return f, nil
+}
+
+// platform reads the cluster, and the CRDs.
+func (r *Reader) platform(ctx context.Context) (check.Facts, error) {
+	f := check.Facts{CLI: r.Version, Namespace: r.Namespace}
+	is, err := r.discovery.ServerVersion()
+	if err != nil {
+		return f, fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	f.Kubernetes, f.Now = is.GitVersion, r.clock.now()
+	f.APIs, f.Versions, f.CRDs = r.apis(), r.versions(ctx), r.crds(ctx)
+	return f, nil
+}
+
+// clock has the API server's time, of its last answer.
+type clock struct{ ahead atomic.Int64 }
+
+// wrap reads the header Date, which Go's servers send (RFC 9110, section 6.6.1), in whole seconds.
+func (c *clock) wrap(next http.RoundTripper) http.RoundTripper {
+	return asked(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err == nil {
+			if at, parseErr := http.ParseTime(response.Header.Get("Date")); parseErr == nil {
+				c.ahead.Store(int64(time.Until(at)))
+			}
+		}
+		return response, err
+	})
+}
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+type asked func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (a asked) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+
+var _ transport.WrapperFunc = (&clock{}).wrap
+
+// read says what was read; that something, or its kind, does not exist is no failure.
+func read[T any](is T, right check.Right, err error) check.Read[T] {
+	return check.Read[T]{Is: is, Unread: why(right, err)}
+}
+
+func why(right check.Right, err error) string {
+	switch {
+	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return ""
+	case apierrors.IsForbidden(err):
+		return "you may not " + right.String()
+	}
+	return fmt.Sprintf("%s: %v", right, err)
+}
