@@ -1,6 +1,7 @@
 package standin
 
 import (
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -23,7 +24,7 @@ func (c Cluster) workerObject(kind schema.GroupVersionKind, w Worker, content ob
 	u.SetGroupVersionKind(kind)
 	u.SetName(w.Name)
 	u.SetNamespace(c.Namespace())
-	u.SetLabels(map[string]string{"hypershift.openshift.io/nodePoolName": c.nodePool(), "hypershift.openshift.io/infra-id": c.infraID(), "cluster.x-k8s.io/cluster-name": c.infraID()})
+	u.SetLabels(map[string]string{hyperv1.NodePoolNameLabel: c.nodePool(), "hypershift.openshift.io/infra-id": c.infraID(), "cluster.x-k8s.io/cluster-name": c.infraID()})
 	return u
 }
 
