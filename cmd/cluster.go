@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -60,4 +63,29 @@ func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
 	}
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
+}
+
+// serverTime is the API server's, from the Date of its answer (RFC 9110 §6.6.1), or ours if it has none.
+func (c *clusterFlags) serverTime(ctx context.Context) time.Time {
+	config, err := c.config().ClientConfig()
+	if err != nil {
+		return time.Now()
+	}
+	calls, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return time.Now()
+	}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/version", nil)
+	if err != nil {
+		return time.Now()
+	}
+	answer, err := calls.Do(ask)
+	if err != nil {
+		return time.Now()
+	}
+	defer answer.Body.Close()
+	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		return at
+	}
+	return time.Now()
 }

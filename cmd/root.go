@@ -24,7 +24,7 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
+	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
 	return root
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/url"
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
@@ -27,7 +25,7 @@ func Explain(ctx context.Context, access kubeconfig.Access, dial bounded.Dial, n
 }
 
 func explain(ctx context.Context, access kubeconfig.Access, dial bounded.Dial, name string, f csr.Facts) (d csr.Decision, err error) {
-	api, err := bounded.Connect(withPort(access.Server), access, dial)
+	api, err := bounded.Connect(bounded.WithPort(access.Server), access, dial)
 	if err != nil {
 		return d, err
 	}
@@ -81,14 +79,4 @@ func gather(ctx context.Context, a *bounded.API, name string, f *csr.Facts) erro
 		f.Leases = map[string]time.Time{name: renewed}
 	}
 	return err
-}
-
-// withPort is a server's URL with the port of HTTPS if it has none.
-func withPort(server string) string {
-	u, err := url.Parse(server)
-	if err != nil || u.Port() != "" {
-		return server
-	}
-	u.Host = net.JoinHostPort(u.Hostname(), "443")
-	return u.String()
 }

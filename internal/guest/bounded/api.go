@@ -110,6 +110,16 @@ func Connect(server string, access kubeconfig.Access, dial Dial) (*API, error) {
 	return a, nil
 }
 
+// WithPort is a server's URL with the port of HTTPS if it has none.
+func WithPort(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Port() != "" {
+		return server
+	}
+	u.Host = net.JoinHostPort(u.Hostname(), "443")
+	return u.String()
+}
+
 // keep records a connection for Close, which may have been called while it was dialled.
 func (a *API) keep(conn net.Conn) error {
 	a.mu.Lock()

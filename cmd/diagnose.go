@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/diagnose"
+	"github.com/cldmnky/oooi/internal/diagnosecli"
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+func newDiagnoseCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "diagnose INFRA|VM",
+		Short: "Show how far a worker came on its way to a Node, and what stops it",
+		Long: "Walks the boot path of a worker: machine and network card, lease, host name, names, proxy and its backends, Ignition,\n" +
+			"certificate, Node, konnectivity. It stops at the first break, and says what mends it; docs/DIAGNOSE.md explains each\n" +
+			"cause. Of an Infra it shows what all workers need, then each worker; one that has joined has one line.\n\n" +
+			"It reads with your own permissions, also in the hosted cluster, with that cluster's kubeconfig. What you may not read\n" +
+			"is said, and the rest is looked at.\n\n" +
+			"Exit code: 0 if nothing is broken, 1 if something is, 2 if the Infra or worker cannot be found.",
+		Example: "  oooi diagnose c1 -n clusters\n  oooi diagnose c1-workers-x7k2p -n clusters -o json",
+		Args:    oneName,
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
+	cluster := bindCluster(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		write, is := map[string]func(io.Writer, []step.Step) error{"text": step.Lines, "json": step.JSON}[output]
+		if !is {
+			return asUnusable(fmt.Errorf("--output %s: write text or json", output))
+		}
+		steps, err := diagnosed(cmd, cluster, args[0])
+		if err != nil {
+			return asUnusable(explained(err))
+		}
+		if err := write(cmd.OutOrStdout(), steps); err != nil || step.Worst(steps) != step.Fail {
+			return err
+		}
+		return fmt.Errorf("something is broken on the way of %s", args[0])
+	}
+	return cmd
+}
+
+// diagnosed finds what a name means, reads it and judges it.
+func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.Step, error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
+	defer cancel()
+	namespace, err := cluster.namespace()
+	if err != nil {
+		return nil, err
+	}
+	api, err := cluster.client(cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	infras, isInfra, err := diagnosecli.Infras(ctx, api, types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	for i := range infras {
+		facts := diagnosecli.See(ctx, api, &infras[i], cluster.serverTime(ctx))
+		if isInfra {
+			return diagnose.Infra(facts), nil
+		}
+		if steps, is := diagnose.Worker(facts, name); is {
+			return steps, nil
+		}
+	}
+	return nil, fmt.Errorf("no Infra in namespace %s is called %s, and no worker of one: choose the Infra's namespace with -n", namespace, name)
+}

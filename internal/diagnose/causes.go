@@ -1,0 +1,45 @@
+package diagnose
+
+// Causes, which are anchors of Page.
+const (
+	// booting is no fault: a worker stands here, and may still go on.
+	booting = "booting"
+
+	notRunning     = "not-running"
+	duplicateMAC   = "duplicate-mac"
+	otherNetwork   = "other-network"
+	podNetwork     = "pod-network"
+	infraRefused   = "infra-refused"
+	dhcpDown       = "dhcp-down"
+	noAddress      = "no-address"
+	foreignServer  = "foreign-server"
+	noDiscover     = "no-discover"
+	addressInUse   = "address-in-use"
+	leaseEnded     = "lease-ended"
+	wrongHostname  = "wrong-hostname"
+	dnsDown        = "dns-down"
+	endpointMoved  = "endpoint-moved"
+	nameMissing    = "name-missing"
+	proxyDown      = "proxy-down"
+	noRoute        = "no-route"
+	policyMissing  = "network-policy"
+	backendDown    = "backend-down"
+	noToken        = "no-token"
+	tokenExpired   = "token-expired"
+	payloadInvalid = "payload-invalid"
+	noRequest      = "no-csr"
+	otherName      = "csr-for-another-name"
+	requestPending = "csr-pending"
+	requestDenied  = "csr-denied"
+	noNode         = "no-node"
+	nodeSilent     = "kubelet-silent"
+	nodeNotReady   = "node-not-ready"
+	noTunnel       = "no-tunnel"
+)
+
+// Causes are all of them, in the order of the boot.
+var Causes = []string{
+	booting, notRunning, duplicateMAC, otherNetwork, podNetwork, infraRefused, dhcpDown, noAddress, foreignServer, noDiscover, addressInUse, leaseEnded,
+	wrongHostname, dnsDown, endpointMoved, nameMissing, proxyDown, noRoute, policyMissing, backendDown, noToken, tokenExpired, payloadInvalid,
+	noRequest, otherName, requestPending, requestDenied, noNode, nodeSilent, nodeNotReady, noTunnel,
+}

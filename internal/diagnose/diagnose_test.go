@@ -1,0 +1,310 @@
+package diagnose
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	certv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+const ignitionHost, konnectivityHost = "ignition.apps.example.com", "konnectivity.apps.example.com"
+
+// joined are the facts of a worker that has joined: started half an hour ago, Ready after a minute.
+func joined() Facts {
+	ready := func(kinds ...string) (all []metav1.Condition) {
+		for _, kind := range kinds {
+			all = append(all, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Serving"})
+		}
+		return all
+	}
+	f := Facts{Now: noon, Infra: &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}}
+	f.Infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1"}
+	f.Infra.Spec.NetworkConfig.NetworkAttachmentNamespace, f.Infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "default", "vlan100"
+	f.Infra.Status.Conditions = ready("Accepted", "NetworkReady", "EndpointsResolved", "DHCPReady", "DNSReady", "ProxyReady", "BackendsHealthy", "Ready")
+	f.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{
+		{Name: "api", Hostnames: []string{"203.0.113.10"}, Port: 6443}, {Name: "ignition", Hostnames: []string{ignitionHost}, Port: 443},
+		{Name: "konnectivity", Hostnames: []string{konnectivityHost}, Port: 443},
+	}
+	f.HostedCluster.Is = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}
+	f.HostedCluster.Is.Status.IgnitionEndpoint = ignitionHost
+	f.NodePools.Is = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}}
+	instances := []v1alpha1.Instance{{IP: "192.168.100.1", Ready: true}, {IP: "192.168.100.4", Ready: true}}
+	f.DHCP.Is = &v1alpha1.DHCPServer{}
+	f.DHCP.Is.Status.Instances, f.DHCP.Is.Status.Conditions = instances, ready("AddressesLeft", "AddressesLeft1")
+	f.DNS.Is = &v1alpha1.DNSServer{}
+	f.DNS.Is.Spec.StaticEntries = []v1alpha1.DNSEntry{{Hostname: ignitionHost}, {Hostname: "*.apps.example.com"}}
+	f.Proxy.Is = &v1alpha1.ProxyServer{ObjectMeta: metav1.ObjectMeta{Name: "c1-proxy"}}
+	f.Proxy.Is.Spec.Backends = []v1alpha1.ProxyBackend{
+		{Name: "api", Port: 6443, CatchAll: true, TargetNamespace: "clusters-c1", TargetService: "kube-apiserver"},
+		{Name: "ignition", Port: 443, Hostname: ignitionHost, TargetNamespace: "clusters-c1", TargetService: "ignition-server-proxy"},
+		{Name: "konnectivity", Port: 443, Hostname: konnectivityHost, TargetNamespace: "clusters-c1", TargetService: "konnectivity-server"},
+	}
+	f.Proxy.Is.Status.Backends = []v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1}, {Name: "ignition", Healthy: 1, Total: 1}, {Name: "konnectivity", Healthy: 1, Total: 1}}
+	f.Policies.Is = []string{"oooi.clusters.c1-proxy.kube-apiserver", "oooi.clusters.c1-proxy.ignition-server-proxy"}
+	f.Tokens.Is = []metav1.ObjectMeta{{Name: "token-c1-91bf131f"}}
+	f.Machines.Is = []Machine{{Name: "w1", Pool: "c1", Created: ago(40 * time.Minute), Started: ago(30 * time.Minute), Status: "Running", Runs: true, Cards: []Card{{"52:54:00:00:01:01", "default/vlan100"}}}}
+	f.Leases.Is = []v1alpha1.DHCPLease{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp-192.168.100.60", CreationTimestamp: metav1.NewTime(ago(30*time.Minute - 5*time.Second))},
+		Spec: v1alpha1.DHCPLeaseSpec{IP: "192.168.100.60", MAC: "52:54:00:00:01:01", Hostname: "w1", VMRef: &v1alpha1.VMReference{Name: "w1"}, State: v1alpha1.LeaseBound,
+			DurableUntilTime: metav1.NewMicroTime(noon.Add(time.Hour)), ExpirationTime: "2026-11-27T12:30:00Z"},
+	}}
+	f.Hosted.Is = Hosted{
+		Nodes:    map[string]Node{"w1": {Created: ago(29 * time.Minute), Heartbeat: ago(5 * time.Second), Ready: corev1.NodeCondition{Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ago(29 * time.Minute))}}},
+		Requests: []Request{{Asked: csr.Asked{Kind: csr.Bootstrap, Name: "csr-1", Host: "w1", Created: ago(29*time.Minute + 30*time.Second)}, Decided: certv1.CertificateApproved}},
+		Tunnels:  map[string]string{"w1": ""},
+	}
+	return f
+}
+
+// absent takes away what the hosted cluster has of the worker.
+func absent(f *Facts) { f.Hosted.Is = Hosted{} }
+
+// unleased takes away the lease, and all that comes after it.
+func unleased(f *Facts) {
+	absent(f)
+	f.Leases.Is = nil
+}
+
+func breaks(f *Facts, kind, reason string) {
+	for i := range f.Infra.Status.Conditions {
+		if c := &f.Infra.Status.Conditions[i]; c.Type == kind {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, "somebody broke it"
+		}
+	}
+}
+
+// broken has a way to each cause.
+var brokenBy = map[string]func(*Facts){
+	"booting":     func(f *Facts) { unleased(f); f.Machines.Is[0].Started = ago(10 * time.Second) },
+	"not-running": func(f *Facts) { f.Machines.Is[0].Runs, f.Machines.Is[0].Status = false, "Stopped" },
+	"duplicate-mac": func(f *Facts) {
+		unleased(f)
+		twin := f.Machines.Is[0]
+		twin.Name = "w2"
+		f.Machines.Is = append(f.Machines.Is, twin)
+	},
+	"other-network": func(f *Facts) { unleased(f); f.Machines.Is[0].Cards[0].Network = "default/vlan77" },
+	"pod-network":   func(f *Facts) { unleased(f); f.Machines.Is[0].Cards[0].Network = "" },
+	"infra-refused": func(f *Facts) { unleased(f); f.DHCP.Is = nil; breaks(f, "Accepted", "VLANInUse") },
+	"dhcp-down":     func(f *Facts) { unleased(f); breaks(f, "DHCPReady", "PodNotReady") },
+	"no-address": func(f *Facts) {
+		unleased(f)
+		breaks(f, "DHCPReady", "PoolExhausted")
+		f.DHCP.Is.Status.Conditions[1].Status = metav1.ConditionFalse
+	},
+	"foreign-server": func(f *Facts) {
+		unleased(f)
+		f.Warnings.Is = []corev1.Event{{Reason: "ForeignServer", LastTimestamp: metav1.NewTime(ago(time.Minute))}}
+	},
+	"no-discover":    unleased,
+	"address-in-use": func(f *Facts) { absent(f); f.Leases.Is[0].Spec.State = v1alpha1.LeaseDeclined },
+	"lease-ended": func(f *Facts) {
+		absent(f)
+		f.Leases.Is[0].Spec.DurableUntilTime = metav1.NewMicroTime(ago(time.Minute))
+	},
+	"wrong-hostname": func(f *Facts) { absent(f); f.Leases.Is[0].Spec.Hostname = "other" },
+	"dns-down":       func(f *Facts) { absent(f); breaks(f, "DNSReady", "PodNotReady") },
+	"endpoint-moved": func(f *Facts) { absent(f); f.HostedCluster.Is.Status.IgnitionEndpoint = "moved.apps.example.com:443" },
+	"name-missing":   func(f *Facts) { absent(f); f.DNS.Is.Spec.StaticEntries = f.DNS.Is.Spec.StaticEntries[:1] },
+	"proxy-down":     func(f *Facts) { absent(f); breaks(f, "ProxyReady", "PodNotReady") },
+	"no-route":       func(f *Facts) { absent(f); f.Proxy.Is.Spec.Backends[1].Hostname = "old.apps.example.com" },
+	"network-policy": func(f *Facts) {
+		absent(f)
+		f.Proxy.Is.Status.Backends[1].Healthy = 0
+		f.Policies.Is = f.Policies.Is[:1]
+	},
+	"backend-down": func(f *Facts) {
+		absent(f)
+		f.Proxy.Is.Status.Backends[1] = v1alpha1.BackendStatus{Name: "ignition"} // its policy goes with its last pod
+		f.Policies.Is = f.Policies.Is[:1]
+	},
+	"no-token":      func(f *Facts) { absent(f); f.Tokens.Is[0].Name = "token-c2-91bf131f" },
+	"token-expired": func(f *Facts) { absent(f); f.Machines.Is[0].Created = ago(12 * time.Hour) },
+	"payload-invalid": func(f *Facts) {
+		absent(f)
+		f.NodePools.Is[0].Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolValidGeneratedPayloadConditionType, Status: corev1.ConditionFalse}}
+	},
+	"no-csr": absent,
+	"csr-for-another-name": func(f *Facts) {
+		delete(f.Hosted.Is.Nodes, "w1")
+		f.Hosted.Is.Requests[0].Host, f.Hosted.Is.Requests[0].Decided = "localhost", ""
+	},
+	"csr-pending": func(f *Facts) { delete(f.Hosted.Is.Nodes, "w1"); f.Hosted.Is.Requests[0].Decided = "" },
+	"csr-denied": func(f *Facts) {
+		delete(f.Hosted.Is.Nodes, "w1")
+		f.Hosted.Is.Requests[0].Decided = certv1.CertificateDenied
+	},
+	"no-node": func(f *Facts) { delete(f.Hosted.Is.Nodes, "w1") },
+	"kubelet-silent": func(f *Facts) {
+		n := f.Hosted.Is.Nodes["w1"]
+		n.Heartbeat = ago(time.Minute)
+		f.Hosted.Is.Nodes["w1"] = n
+	},
+	"node-not-ready": func(f *Facts) {
+		n := f.Hosted.Is.Nodes["w1"]
+		n.Ready.Status = corev1.ConditionFalse
+		f.Hosted.Is.Nodes["w1"] = n
+	},
+	"no-tunnel": func(f *Facts) { f.Hosted.Is.Tunnels["w1"] = "it answers 500" },
+}
+
+func TestEachCauseIsNamed(t *testing.T) {
+	NewWithT(t).Expect(slices.Sorted(maps.Keys(brokenBy))).To(Equal(slices.Sorted(slices.Values(Causes))), "each cause has a way to it")
+	for cause, breaks := range brokenBy {
+		t.Run(cause, func(t *testing.T) {
+			g, f := NewWithT(t), joined()
+			breaks(&f)
+			steps, found := Worker(f, "w1")
+			g.Expect(found).To(BeTrue())
+			last := steps[len(steps)-1]
+			g.Expect(last.See).To(Equal(Page+cause), "%+v", steps)
+			g.Expect(last.Do).NotTo(BeEmpty(), "it says what mends it")
+			g.Expect(step.Worst(steps[:len(steps)-1])).To(Or(Equal(step.OK), Equal(step.Skip)), "the walk ends at the first break")
+			want := step.Fail
+			if cause == booting {
+				want = step.Warn
+			}
+			g.Expect(last.Outcome).To(Equal(want))
+		})
+	}
+}
+
+func TestNothingIsFoundOfAWorkerThatHasJoined(t *testing.T) {
+	g := NewWithT(t)
+	steps, _ := Worker(joined(), "w1")
+	g.Expect(step.Worst(steps)).To(Equal(step.OK), "%+v", steps)
+	g.Expect(steps).To(HaveLen(len(stages)))
+	g.Expect(steps[3].Says).To(Equal("it has 192.168.100.60, first leased at 2026-11-27T11:30:05Z (+5s), until 2026-11-27T12:30:00Z"))
+	all := Infra(joined())
+	g.Expect(all).To(HaveLen(len(services)+1), "a worker that has joined has one line")
+	g.Expect(all[len(all)-1].Says).To(HavePrefix("w1 has joined: "))
+}
+
+// What breaks after a worker has passed it does not stop this worker, and is told.
+func TestWhatIsBrokenBehindAWorkerIsAWarning(t *testing.T) {
+	for _, cause := range []string{"dhcp-down", "dns-down", "proxy-down", "backend-down", "endpoint-moved", "no-token", "wrong-hostname"} {
+		t.Run(cause, func(t *testing.T) {
+			g, f, healthy := NewWithT(t), joined(), joined()
+			brokenBy[cause](&f)
+			f.Hosted, f.Leases.Is = healthy.Hosted, append(f.Leases.Is[:0:0], healthy.Leases.Is...)
+			if cause == "wrong-hostname" {
+				f.Leases.Is[0].Spec.Hostname = "other"
+			}
+			steps, _ := Worker(f, "w1")
+			i := slices.IndexFunc(steps, func(s step.Step) bool { return s.See == Page+cause })
+			g.Expect(i).To(BeNumerically(">=", 0))
+			g.Expect(steps[i].Outcome).To(Equal(step.Warn))
+			g.Expect(steps).To(HaveLen(len(stages)), "the walk goes on")
+		})
+	}
+}
+
+// A worker that was Ready and is not is stopped by what it needs all the time.
+func TestALostWorkerIsStoppedByTheProxy(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	brokenBy["kubelet-silent"](&f)
+	n := f.Hosted.Is.Nodes["w1"]
+	n.Ready.Status = corev1.ConditionUnknown
+	f.Hosted.Is.Nodes["w1"] = n
+	breaks(&f, "ProxyReady", "PodNotReady")
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps[len(steps)-1].See).To(Equal(Page + "proxy-down"))
+}
+
+func TestWhatCannotBeReadIsSaidAndTheWalkGoesOn(t *testing.T) {
+	g := NewWithT(t)
+	f := Facts{Now: noon, Infra: joined().Infra, Machines: joined().Machines}
+	const why = "you may not list them"
+	f.HostedCluster.Unread, f.NodePools.Unread, f.DHCP.Unread, f.DNS.Unread, f.Proxy.Unread = why, why, why, why, why
+	f.Leases.Unread, f.Tokens.Unread, f.Policies.Unread, f.Hosted.Unread = why, why, why, why
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps).To(HaveLen(len(stages)))
+	g.Expect(step.Worst(steps)).To(Equal(step.Unread), "what is not known is not broken: %+v", steps)
+	var unread int
+	for _, s := range steps {
+		if s.Outcome == step.Unread {
+			unread++
+			g.Expect(s.Says).To(HaveSuffix(why))
+			g.Expect(s.See).To(Equal(Page + rights))
+		}
+	}
+	g.Expect(unread).To(Equal(8))
+	f.Machines = Read[[]Machine]{Unread: why}
+	g.Expect(Infra(f)).To(ContainElement(HaveField("Says", "virtual machines not read: "+why)))
+}
+
+func TestAPoolOfReservationsHasNoAddressForAnother(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	unleased(&f)
+	f.DHCP.Is.Status.PoolSize = 1
+	f.DHCP.Is.Spec.Reservations = []v1alpha1.Reservation{{IP: "192.168.100.60", MAC: "52:54:00:00:09:09"}}
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps[len(steps)-1].See).To(Equal(Page + noAddress))
+	f.DHCP.Is.Spec.Reservations[0].MAC = "52:54:00:00:01:01"
+	steps, _ = Worker(f, "w1")
+	g.Expect(steps[len(steps)-1].See).To(Equal(Page + noDiscover))
+}
+
+// A machine that starts again has the lease of its earlier start until it asks.
+func TestAReleasedLeaseIsOfAnEarlierStart(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	absent(&f)
+	f.Leases.Is[0].Spec.State = v1alpha1.LeaseReleased
+	f.Machines.Is[0].Started = ago(10 * time.Second)
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps[len(steps)-1]).To(And(HaveField("Name", "lease"), HaveField("See", Page+booting)))
+}
+
+// A DPU is no machine of KubeVirt; its lease stands for it.
+func TestALeaseStandsForAMachineThatKubeVirtDoesNotKnow(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	f.Machines.Is = nil
+	f.Leases.Is[0].Spec.VMRef = nil
+	steps, found := Worker(f, "w1")
+	g.Expect(found).To(BeTrue())
+	g.Expect(step.Worst(steps)).To(Equal(step.OK))
+	_, found = Worker(f, "w2")
+	g.Expect(found).To(BeFalse())
+}
+
+func TestDisabledComponentsAreSkipped(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	f.DHCP.Is, f.DNS.Is, f.Proxy.Is, f.Leases.Is = nil, nil, nil, nil
+	c := &f.Infra.Spec.InfraComponents
+	c.DHCP.Enabled, c.DNS.Enabled, c.Proxy.Enabled = ptr.To(false), ptr.To(false), ptr.To(false)
+	steps, _ := Worker(f, "w1")
+	g.Expect(step.Worst(steps)).To(Equal(step.OK), "%+v", steps)
+}
+
+// Each cause is explained on the page, under its anchor, and the page has no other.
+func TestThePageExplainsEachCause(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile("../../" + strings.TrimSuffix(Page, "#"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var anchors []string
+	for line := range strings.Lines(string(text)) {
+		if _, rest, is := strings.Cut(line, `| <a id="`); is {
+			anchor, _, _ := strings.Cut(rest, `"`)
+			anchors = append(anchors, anchor)
+		}
+	}
+	g.Expect(anchors).To(Equal(Causes), "in the order of the boot")
+	g.Expect(string(text)).To(ContainSubstring(`<a id="` + rights + `">`))
+}

@@ -1,0 +1,91 @@
+package diagnose
+
+import (
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	certv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/nad"
+)
+
+// Facts are what was read of an Infra and its workers.
+type Facts struct {
+	// Now is the API server's time: the caller's clock may be wrong.
+	Now time.Time
+	// Infra is the only thing that has to be readable.
+	Infra *v1alpha1.Infra
+
+	HostedCluster Read[*hyperv1.HostedCluster]
+	NodePools     Read[[]hyperv1.NodePool]
+	// DHCP, DNS and Proxy are the Infra's children; nil if there is none.
+	DHCP  Read[*v1alpha1.DHCPServer]
+	DNS   Read[*v1alpha1.DNSServer]
+	Proxy Read[*v1alpha1.ProxyServer]
+	// Leases of the Infra, in any state.
+	Leases Read[[]v1alpha1.DHCPLease]
+	// Warnings are Warning events on the DHCPServer.
+	Warnings Read[[]corev1.Event]
+	Networks Read[[]nad.NetworkAttachmentDefinition]
+	// Machines of the control-plane namespace.
+	Machines Read[[]Machine]
+	// Tokens is the metadata of the Secrets with Ignition's tokens; their content is never read.
+	Tokens Read[[]metav1.ObjectMeta]
+	// Policies are the names of the NetworkPolicies of the control-plane namespace.
+	Policies Read[[]string]
+	// Hosted is what was read in the hosted cluster.
+	Hosted Read[Hosted]
+}
+
+// Read is something that was read, or why it could not be.
+type Read[T any] struct {
+	Is T
+	// Unread is why it is not known, as a sentence; empty if it is.
+	Unread string
+}
+
+// Machine is a virtual machine of KubeVirt.
+type Machine struct {
+	Name, Pool string
+	// Created is the VirtualMachine's; its user data, and the token in that, are as old.
+	Created time.Time
+	// Started is when its instance was created; zero if there is none.
+	Started time.Time
+	// Status is the VirtualMachine's printable status, or else its instance's phase.
+	Status string
+	// Runs says whether there is an instance that has not ended.
+	Runs  bool
+	Cards []Card
+}
+
+// Card is a network card of a machine. Network is its NetworkAttachmentDefinition as namespace/name; empty on the pod network.
+type Card struct{ MAC, Network string }
+
+// Hosted is what was read in the hosted cluster.
+type Hosted struct {
+	Nodes map[string]Node
+	// Requests are the CSRs of kubelets.
+	Requests []Request
+	// Tunnels has, for each Node that was asked through konnectivity, why it did not answer; empty if it did.
+	Tunnels map[string]string
+}
+
+// Node of the hosted cluster.
+type Node struct {
+	Created time.Time
+	// Ready is its condition, and Heartbeat when its kubelet last reported, or renewed its Lease.
+	Ready     corev1.NodeCondition
+	Heartbeat time.Time
+}
+
+// Request is a CSR of a kubelet.
+type Request struct {
+	csr.Asked
+	// Decided is its condition Approved or Denied; empty while it is pending.
+	Decided certv1.RequestConditionType
+	Because string
+}

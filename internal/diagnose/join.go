@@ -1,0 +1,197 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	certv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+const (
+	// requestTakes is how long a worker may take from its lease to its CSR: RHCOS changes its operating system and boots again in between.
+	requestTakes = 15 * time.Minute
+	// nodeTakes is how long it may take from there to a Node, and from there to Ready.
+	nodeTakes = 5 * time.Minute
+	// approvalTakes is how long HyperShift's machine approver may take.
+	approvalTakes = time.Minute
+	// silence is after what time without a heartbeat the Node counts as lost (kube-controller-manager, --node-monitor-grace-period).
+	silence = 50 * time.Second
+	// heartbeat is how often a kubelet reports (pkg/kubelet/kubelet.go: a quarter of nodeLeaseDurationSeconds), and half of that.
+	heartbeat = 15 * time.Second
+	// oldestToken is the age at which a token of Ignition is removed (HyperShift, ignition-server: the TokenSecret controller keeps it for its TTL of 11 hours).
+	oldestToken = 11 * time.Hour
+)
+
+// ignition looks at what Ignition is answered with. What a worker was answered is inside TLS, and nobody here sees it.
+func ignition(w worker, f Facts) step.Step {
+	pool := f.pool(w)
+	switch {
+	case w.machine == nil:
+		return skip("its user data is not known here")
+	case f.NodePools.Unread != "":
+		return unread("NodePools", f.NodePools.Unread)
+	case pool == nil:
+		return fail(noToken, "delete the machine, or create its NodePool again", "its NodePool %s does not exist", w.machine.Pool)
+	}
+	for _, c := range pool.Status.Conditions {
+		if c.Type == hyperv1.NodePoolValidGeneratedPayloadConditionType && c.Status == corev1.ConditionFalse {
+			return fail(payloadInvalid, "kubectl -n "+pool.Namespace+" describe nodepool "+pool.Name, "HyperShift has no Ignition config for NodePool %s: %s", pool.Name, c.Message)
+		}
+	}
+	if f.Tokens.Unread != "" {
+		return unread("Ignition's tokens", f.Tokens.Unread)
+	}
+	return f.token(w, pool)
+}
+
+func (f Facts) token(w worker, pool *hyperv1.NodePool) step.Step {
+	ours := slices.DeleteFunc(slices.Clone(f.Tokens.Is), func(o metav1.ObjectMeta) bool { return !strings.HasPrefix(o.Name, "token-"+pool.Name+"-") })
+	if version := pool.Annotations[names.AnnotationConfigVersion]; version != "" {
+		ours = slices.DeleteFunc(ours, func(o metav1.ObjectMeta) bool { return o.Name != "token-"+pool.Name+"-"+version })
+	}
+	if len(ours) == 0 {
+		return fail(noToken, fmt.Sprintf("kubectl -n %s describe nodepool %s: HyperShift makes the token; if it says nothing, restart its operator", pool.Namespace, pool.Name),
+			"no Secret token-%s-* of the current config is in %s: the ignition server answers 511 (Token not found)", pool.Name, f.controlPlane())
+	}
+	for _, o := range ours {
+		if until, err := time.Parse(time.RFC3339, o.Annotations[hyperv1.IgnitionServerTokenExpirationTimestampAnnotation]); err == nil && until.Before(f.Now) {
+			return fail(tokenExpired, remake(f, w), "the token in Secret %s expired at %s", o.Name, until.UTC().Format(time.RFC3339))
+		}
+	}
+	if age := f.Now.Sub(w.machine.Created); age > oldestToken {
+		return fail(tokenExpired, remake(f, w), "the machine was created %s ago and has never joined: the token in its user data lives for %s, and then the ignition server answers 511", age.Round(time.Minute), oldestToken)
+	}
+	reached := "no machine has fetched its config yet"
+	if slices.ContainsFunc(ours, func(o metav1.ObjectMeta) bool { return o.Annotations[ignitionReached] == "True" }) {
+		reached = "a machine has fetched its config"
+	}
+	return ok("Ignition has a token for NodePool %s (%s): %s", pool.Name, ours[0].Name, reached)
+}
+
+func remake(f Facts, w worker) string {
+	return fmt.Sprintf("kubectl -n %s delete machines.cluster.x-k8s.io %s: its NodePool makes another, with a new token", f.controlPlane(), w.name)
+}
+
+// ignitionReached is set on the Secret by the ignition server (hypershift ignition-server/cmd/start.go).
+const ignitionReached = "hypershift.openshift.io/ignition-reached"
+
+func (f Facts) pool(w worker) *hyperv1.NodePool {
+	if w.machine == nil {
+		return nil
+	}
+	i := slices.IndexFunc(f.NodePools.Is, func(p hyperv1.NodePool) bool { return p.Name == w.machine.Pool })
+	if i < 0 {
+		return nil
+	}
+	return &f.NodePools.Is[i]
+}
+
+// requests are a worker's CSRs for its client certificate, the newest first.
+func (w worker) requests(f Facts) (all []Request) {
+	for _, r := range f.Hosted.Is.Requests {
+		if r.Kind == csr.Bootstrap && r.Host == w.name && !r.Created.Before(w.started()) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b Request) int { return b.Created.Compare(a.Created) })
+	return all
+}
+
+func certificate(w worker, f Facts) step.Step {
+	if f.Hosted.Unread != "" {
+		return unread("the hosted cluster", f.Hosted.Unread)
+	}
+	if hasNode(w, f) {
+		return ok("its kubelet has a certificate")
+	}
+	all := w.requests(f)
+	if len(all) == 0 {
+		return f.unasked(w)
+	}
+	approve := "kubectl -n " + f.controlPlane() + " logs deployment/machine-approver says why it is not approved"
+	switch r := all[0]; {
+	case r.Decided == certv1.CertificateDenied:
+		return fail(requestDenied, "find out who denied it; then restart the machine", "CSR %s was denied: %s", r.Name, r.Because)
+	case r.Decided == certv1.CertificateApproved:
+		return ok("its kubelet asked %s (CSR %s), and was approved", w.after(r.Created), r.Name)
+	case f.Now.Sub(r.Created) < approvalTakes:
+		return waits("its kubelet asked %s (CSR %s), and nobody has decided yet", w.after(r.Created), r.Name)
+	default:
+		return fail(requestPending, approve+"; in the hosted cluster: oc adm certificate approve "+r.Name, "its kubelet asked %s, and CSR %s is pending since", w.after(r.Created), r.Name)
+	}
+}
+
+// unasked finds out why a worker that has all it needs has not asked for a certificate.
+func (f Facts) unasked(w worker) step.Step {
+	known := map[string]bool{}
+	for _, m := range f.Machines.Is {
+		known[m.Name] = true
+	}
+	for _, r := range f.Hosted.Is.Requests {
+		if r.Kind == csr.Bootstrap && r.Decided == "" && !known[r.Host] && w.machine != nil && !r.Created.Before(w.started()) {
+			return fail(otherName, "restart the machine that calls itself so: it takes its name from DHCP when it boots", "no kubelet asked as %s, and one asks as %q, which no machine is called (CSR %s)", w.name, r.Host, r.Name)
+		}
+	}
+	since := w.started()
+	if w.lease != nil && w.lease.CreationTimestamp.After(since) {
+		since = w.lease.CreationTimestamp.Time
+	}
+	if took := f.Now.Sub(since); took < requestTakes {
+		return waits("no kubelet has asked for a certificate as %s yet, %s after its lease: it fetches its Ignition config, or installs its operating system", w.name, took.Round(time.Second))
+	}
+	return fail(noRequest, fmt.Sprintf("read its console (virtctl -n %s console %s): a certificate that is not valid yet or not trusted is a wrong clock, or user data of another cluster", f.controlPlane(), w.name),
+		"no kubelet has asked for a certificate as %s, %s after its lease; names, proxy and backends are there for it", w.name, f.Now.Sub(since).Round(time.Second))
+}
+
+func node(w worker, f Facts) step.Step {
+	if f.Hosted.Unread != "" {
+		return unread("its Node", f.Hosted.Unread)
+	}
+	n, is := f.Hosted.Is.Nodes[w.name]
+	if !is {
+		if r := w.requests(f)[0]; f.Now.Sub(r.Created) < nodeTakes {
+			return waits("its certificate was asked for %s, and it has no Node yet", w.after(r.Created))
+		}
+		return fail(noNode, "read its kubelet's log on the console", "its certificate was approved, and its kubelet has made no Node %s", w.name)
+	}
+	console := fmt.Sprintf("virtctl -n %s console %s", f.controlPlane(), w.name)
+	switch quiet := f.Now.Sub(n.Heartbeat); {
+	case !n.Heartbeat.IsZero() && n.Heartbeat.Before(w.started()) && w.runs(f) < requestTakes:
+		return waits("it was started again at %s, and its kubelet has not reported since", w.started().UTC().Format(time.RFC3339))
+	case !n.Heartbeat.IsZero() && quiet > silence:
+		return fail(nodeSilent, "see whether it runs, and what its kubelet says: "+console, "its kubelet reported last at %s, %s ago", n.Heartbeat.UTC().Format(time.RFC3339), quiet.Round(time.Second))
+	case n.Ready.Status == corev1.ConditionTrue:
+		return ok("Node %s is Ready, %s", w.name, w.after(n.Ready.LastTransitionTime.Time))
+	case f.Now.Sub(n.Created) < nodeTakes:
+		return waits("Node %s is not Ready yet: %s", w.name, n.Ready.Message)
+	default:
+		return fail(nodeNotReady, "mend what the kubelet says", "Node %s is not Ready: %s", w.name, cmp.Or(n.Ready.Message, n.Ready.Reason))
+	}
+}
+
+func tunnel(w worker, f Facts) step.Step {
+	if f.Hosted.Unread != "" {
+		return unread("konnectivity", f.Hosted.Unread)
+	}
+	why, asked := f.Hosted.Is.Tunnels[w.name]
+	quiet := f.Now.Sub(f.Hosted.Is.Nodes[w.name].Heartbeat)
+	switch {
+	case !asked:
+		return skip("konnectivity was not tried")
+	case why != "" && quiet > heartbeat:
+		return waits("the control plane does not reach its kubelet, which has not reported for %s either", quiet.Round(time.Second))
+	case why != "":
+		return fail(noTunnel, "in the hosted cluster: kubectl -n kube-system get pods -l app=konnectivity-agent -o wide; its log names the server that it cannot reach", "the control plane does not reach its kubelet through konnectivity: %s", why)
+	}
+	return ok("the control plane reaches its kubelet through konnectivity")
+}

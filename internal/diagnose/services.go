@@ -1,0 +1,224 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+// services are the stages that are the same for all workers.
+var services = map[string]func(Facts) step.Step{"dhcp": dhcpServes, "names": namesServed, "proxy": proxyServes, "backends": backendsAnswer}
+
+// anyWorker makes a stage of one worker from what is the same for all.
+func anyWorker(look func(Facts) step.Step) func(worker, Facts) step.Step {
+	return func(_ worker, f Facts) step.Step { return look(f) }
+}
+
+// broken is the first of these conditions of the Infra that is False.
+func broken(f Facts, kinds ...string) *metav1.Condition {
+	for _, kind := range kinds {
+		if c := meta.FindStatusCondition(f.Infra.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			return c
+		}
+	}
+	return nil
+}
+
+// refused is what holds the whole Infra back.
+func refused(f Facts) *metav1.Condition {
+	return broken(f, v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved)
+}
+
+func on(enabled *bool) bool { return ptr.Deref(enabled, true) }
+
+// told repeats a condition, whose message says what to do.
+func told(cause string, c *metav1.Condition) step.Step {
+	return fail(cause, "do what that says; docs/reference/findings.md explains "+c.Reason, "%s is False (%s): %s", c.Type, c.Reason, c.Message)
+}
+
+func dhcpServes(f Facts) step.Step {
+	if c := refused(f); c != nil && f.DHCP.Is == nil {
+		return told(infraRefused, c)
+	}
+	switch d := f.DHCP; {
+	case d.Unread != "":
+		return unread("the DHCPServer", d.Unread)
+	case d.Is == nil && on(f.Infra.Spec.InfraComponents.DHCP.Enabled):
+		return fail(dhcpDown, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no DHCPServer %s", names.DHCPServer(f.Infra.Name))
+	case d.Is == nil:
+		return skip("DHCP is disabled: workers get their addresses elsewhere")
+	}
+	if c := broken(f, v1alpha1.ConditionDHCPReady); c != nil && c.Reason != poolExhausted {
+		return told(dhcpDown, c)
+	}
+	return ok("DHCP serves at %s", serving(f.DHCP.Is.Status.Instances))
+}
+
+// poolExhausted is the reason of a server that serves its holders, and nobody else.
+const poolExhausted = "PoolExhausted"
+
+// serving lists the addresses of the instances that are ready.
+func serving(all []v1alpha1.Instance) string {
+	var ready []string
+	for _, i := range all {
+		if i.Ready {
+			ready = append(ready, string(i.IP))
+		}
+	}
+	return strings.Join(ready, " and ")
+}
+
+// essential are the endpoints without which no worker becomes Ready.
+var essential = []string{"api", "ignition", "konnectivity"}
+
+func namesServed(f Facts) step.Step {
+	switch d := f.DNS; {
+	case d.Unread != "":
+		return unread("the DNSServer", d.Unread)
+	case d.Is == nil && on(f.Infra.Spec.InfraComponents.DNS.Enabled):
+		return fail(dnsDown, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no DNSServer %s", names.DNSServer(f.Infra.Name))
+	case d.Is == nil:
+		return skip("DNS is disabled: workers resolve names elsewhere")
+	}
+	if c := broken(f, v1alpha1.ConditionDNSReady); c != nil {
+		return told(dnsDown, c)
+	}
+	if moved := f.moved(); moved != "" {
+		return fail(endpointMoved, f.unpause(), "%s", moved)
+	}
+	for _, e := range f.Infra.Status.Endpoints {
+		for _, host := range e.Hostnames {
+			if _, err := netip.ParseAddr(host); err != nil && !answers(f.DNS.Is.Spec.StaticEntries, host) {
+				return fail(nameMissing, f.unpause(), "DNSServer %s has no entry for %s, which workers need for %s", f.DNS.Is.Name, host, e.Name)
+			}
+		}
+	}
+	return ok("DNS answers at %s for %s", serving(f.DNS.Is.Status.Instances), hosts(f.Infra))
+}
+
+// moved compares the ignition endpoint, which goes into each worker's user data, with what the Infra serves.
+func (f Facts) moved() string {
+	if f.HostedCluster.Is == nil || f.HostedCluster.Is.Status.IgnitionEndpoint == "" {
+		return ""
+	}
+	host, _, _ := strings.Cut(f.HostedCluster.Is.Status.IgnitionEndpoint, ":")
+	for _, e := range f.Infra.Status.Endpoints {
+		if e.Name == "ignition" && !slices.Contains(e.Hostnames, host) {
+			return fmt.Sprintf("HostedCluster %s sends workers to %s for Ignition, and the Infra serves %s", f.HostedCluster.Is.Name, host, strings.Join(e.Hostnames, ", "))
+		}
+	}
+	return ""
+}
+
+// unpause is what brings the children up to date.
+func (f Facts) unpause() string {
+	if f.Infra.Annotations[names.AnnotationPaused] != "" {
+		return fmt.Sprintf("the Infra is paused; end that: kubectl -n %s annotate infra %s %s-", f.Infra.Namespace, f.Infra.Name, names.AnnotationPaused)
+	}
+	return "see whether the operator runs: kubectl -n oooi-system get deployment; and what the Infra's condition Progressing says"
+}
+
+func answers(entries []v1alpha1.DNSEntry, host string) bool {
+	return slices.ContainsFunc(entries, func(e v1alpha1.DNSEntry) bool { return matches(string(e.Hostname), host) })
+}
+
+// matches says whether a name, perhaps a wildcard, stands for a host.
+func matches(name, host string) bool {
+	suffix, wild := strings.CutPrefix(name, "*")
+	return name == host || wild && strings.HasSuffix(host, suffix)
+}
+
+func hosts(infra *v1alpha1.Infra) string {
+	var all []string
+	for _, e := range infra.Status.Endpoints {
+		for _, host := range e.Hostnames {
+			if _, err := netip.ParseAddr(host); err != nil && slices.Contains(essential, e.Name) {
+				all = append(all, host)
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func proxyServes(f Facts) step.Step {
+	switch p := f.Proxy; {
+	case p.Unread != "":
+		return unread("the ProxyServer", p.Unread)
+	case p.Is == nil && on(f.Infra.Spec.InfraComponents.Proxy.Enabled):
+		return fail(proxyDown, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no ProxyServer %s", names.ProxyServer(f.Infra.Name))
+	case p.Is == nil:
+		return skip("the proxy is disabled: workers reach the control plane by another way")
+	}
+	if c := broken(f, v1alpha1.ConditionProxyReady); c != nil {
+		return told(proxyDown, c)
+	}
+	for _, e := range f.Infra.Status.Endpoints {
+		for _, host := range e.Hostnames {
+			if !routed(f.Proxy.Is.Spec.Backends, host, e.Port) {
+				return fail(noRoute, f.unpause(), "ProxyServer %s has no backend for %s on port %d, which workers need for %s", f.Proxy.Is.Name, host, e.Port, e.Name)
+			}
+		}
+	}
+	return ok("the proxy serves at %s, with a backend for each name", serving(f.Proxy.Is.Status.Instances))
+}
+
+func routed(all []v1alpha1.ProxyBackend, host string, port v1alpha1.Port) bool {
+	return slices.ContainsFunc(all, func(b v1alpha1.ProxyBackend) bool {
+		return b.Port == port && (b.CatchAll || matches(string(b.Hostname), host) ||
+			slices.ContainsFunc(b.AlternateHostnames, func(n v1alpha1.DNSNameOrWildcard) bool { return matches(string(n), host) }))
+	})
+}
+
+func backendsAnswer(f Facts) step.Step {
+	if f.Proxy.Is == nil {
+		return skip("no backends are known without the ProxyServer")
+	}
+	for _, b := range f.Proxy.Is.Status.Backends {
+		if b.Healthy > 0 || !slices.Contains(essential, b.Name) {
+			continue
+		}
+		if policy := f.missingPolicy(b.Name); policy != "" && b.Total > 0 { // without a pod that is ready there is no policy either
+			return fail(policyMissing, f.unpause(), "no target of %s answers the proxy, and NetworkPolicy %s, which lets the proxy in, is not there", b.Name, policy)
+		}
+		return fail(backendDown, "kubectl -n "+f.controlPlane()+" get pods,endpointslices; what the message names has to run, and let the proxy's pods in", "no target of %s answers the proxy: %s", b.Name, b.Message)
+	}
+	return ok("all backends that a worker needs answer the proxy (%s)", f.Proxy.Is.Status.HealthyBackends)
+}
+
+// missingPolicy is our NetworkPolicy for a backend, if it ought to be there and is not. HyperShift's own let all in to the API server's
+// konnectivity port and to none of the others (upstream.md).
+func (f Facts) missingPolicy(backend string) string {
+	for _, b := range f.Proxy.Is.Spec.Backends {
+		if b.Name != backend || b.TargetService == "" || f.Policies.Unread != "" {
+			continue
+		}
+		policy := names.Qualified(f.Infra.Namespace, f.Proxy.Is.Name) + "." + string(b.TargetService)
+		if backend != "konnectivity" && !slices.Contains(f.Policies.Is, policy) {
+			return string(b.TargetNamespace) + "/" + policy
+		}
+	}
+	return ""
+}
+
+// cluster is the HostedCluster that the Infra names; empty if it names none.
+func (f Facts) cluster() types.NamespacedName {
+	ref := f.Infra.Spec.HostedClusterRef
+	if ref == nil {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), f.Infra.Namespace), Name: string(ref.Name)}
+}
+
+func (f Facts) controlPlane() string { return endpoint.ControlPlaneNamespaceOf(f.cluster()) }

@@ -1,0 +1,154 @@
+package diagnosecli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	certv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/diagnose"
+	"github.com/cldmnky/oooi/internal/guest/bounded"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
+	"github.com/cldmnky/oooi/internal/unroutable"
+)
+
+// mostTunnels is how many Nodes are asked through konnectivity: each is a request that may hang.
+const mostTunnels = 20
+
+// hosted reads the hosted cluster with its kubeconfig.
+func (r reader) hosted(hc diagnose.Read[*hyperv1.HostedCluster], machines []diagnose.Machine) (seen diagnose.Read[diagnose.Hosted]) {
+	switch {
+	case hc.Unread != "":
+		seen.Unread = "its HostedCluster is not read: " + hc.Unread
+	case hc.Is == nil:
+		seen.Unread = fmt.Sprintf("HostedCluster %s does not exist", r.cluster)
+	case hc.Is.Status.KubeConfig == nil:
+		seen.Unread = fmt.Sprintf("HostedCluster %s has no kubeconfig yet", r.cluster)
+	default:
+		at := types.NamespacedName{Namespace: r.cluster.Namespace, Name: hc.Is.Status.KubeConfig.Name}
+		secret := object[corev1.Secret](r, at, "secrets")
+		if secret.Is == nil {
+			seen.Unread = cmp.Or(secret.Unread, "Secret "+at.String()+" with its kubeconfig does not exist")
+			return seen
+		}
+		return r.visit(secret.Is, machines)
+	}
+	return seen
+}
+
+func (r reader) visit(secret *corev1.Secret, machines []diagnose.Machine) (seen diagnose.Read[diagnose.Hosted]) {
+	access, refusal := kubeconfig.Sanitise(secret.Data[kubeconfig.SecretKey])
+	if refusal != nil {
+		seen.Unread = fmt.Sprintf("the kubeconfig in Secret %s/%s is not used (%s): %s", secret.Namespace, secret.Name, refusal.Rule, refusal.Because)
+		return seen
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	api, err := bounded.Connect(bounded.WithPort(access.Server), access, unroutable.DialRoutable)
+	if err == nil {
+		defer api.Close()
+		err = gather(ctx, api, &seen.Is)
+	}
+	if err != nil {
+		seen.Unread = fmt.Sprintf("its API %s: %s", access.Server, bounded.Why(err, access))
+		return seen
+	}
+	seen.Is.Tunnels = tunnels(ctx, api, access, seen.Is.Nodes, machines)
+	return seen
+}
+
+func gather(ctx context.Context, api *bounded.API, into *diagnose.Hosted) error {
+	into.Nodes = map[string]diagnose.Node{}
+	err := bounded.ListAll(ctx, api, bounded.Collection[*corev1.Node]{Path: "/api/v1/nodes", Of: bounded.Whole[corev1.Node]}, func(all []*corev1.Node) {
+		for _, n := range all {
+			into.Nodes[n.Name] = ofNode(n)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	leases := bounded.Collection[*coordinationv1.Lease]{Path: "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", Of: bounded.Whole[coordinationv1.Lease]}
+	err = bounded.ListAll(ctx, api, leases, func(all []*coordinationv1.Lease) {
+		for _, l := range all {
+			if n, is := into.Nodes[l.Name]; is && l.Spec.RenewTime != nil && l.Spec.RenewTime.After(n.Heartbeat) {
+				n.Heartbeat = l.Spec.RenewTime.Time
+				into.Nodes[l.Name] = n
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	requests := bounded.Collection[*certv1.CertificateSigningRequest]{Path: "/apis/certificates.k8s.io/v1/certificatesigningrequests", Of: bounded.Whole[certv1.CertificateSigningRequest]}
+	return bounded.ListAll(ctx, api, requests, func(all []*certv1.CertificateSigningRequest) {
+		for _, r := range all {
+			into.Requests = append(into.Requests, ofRequest(r))
+		}
+	})
+}
+
+func ofNode(n *corev1.Node) diagnose.Node {
+	is := diagnose.Node{Created: n.CreationTimestamp.Time}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			is.Ready, is.Heartbeat = c, c.LastHeartbeatTime.Time
+		}
+	}
+	return is
+}
+
+func ofRequest(r *certv1.CertificateSigningRequest) diagnose.Request {
+	asked, _ := csr.Read(r)
+	is := diagnose.Request{Asked: asked}
+	for _, c := range r.Status.Conditions {
+		if c.Type != certv1.CertificateFailed {
+			is.Decided, is.Because = c.Type, c.Message
+		}
+	}
+	return is
+}
+
+// tunnels asks kubelets of Ready Nodes for their health, as the control plane does: through konnectivity. An answer of the kubelet that it
+// refuses is an answer.
+func tunnels(ctx context.Context, api *bounded.API, access kubeconfig.Access, nodes map[string]diagnose.Node, machines []diagnose.Machine) map[string]string {
+	var (
+		mu    sync.Mutex
+		found = map[string]string{}
+		all   []func()
+	)
+	for _, m := range machines {
+		if nodes[m.Name].Ready.Status != corev1.ConditionTrue || len(all) == mostTunnels {
+			continue
+		}
+		all = append(all, func() {
+			answer := asked(ctx, api, access, m.Name)
+			mu.Lock()
+			defer mu.Unlock()
+			found[m.Name] = answer
+		})
+	}
+	together(all...)
+	return found
+}
+
+func asked(ctx context.Context, api *bounded.API, access kubeconfig.Access, node string) string {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	_, err := api.Do(ctx, bounded.Request{Verb: http.MethodGet, Path: "/api/v1/nodes/" + node + "/proxy/healthz", Accept: "*/*"})
+	var status *apierrors.StatusError
+	if err == nil || errors.As(err, &status) && status.ErrStatus.Code < http.StatusInternalServerError {
+		return ""
+	}
+	return bounded.Why(err, access)
+}

@@ -1,0 +1,196 @@
+// Package diagnosecli reads what `oooi diagnose` judges, with the caller's own permissions. It reads no content of a Secret but the
+// hosted cluster's kubeconfig, and prints nothing of that.
+package diagnosecli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/diagnose"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// patience for one read: the whole must be over in 10 s.
+const patience = 4 * time.Second
+
+// Infras that a name may mean: the one of that name, or all of the namespace whose workers may have it.
+func Infras(ctx context.Context, api client.Reader, of types.NamespacedName) (infras []v1alpha1.Infra, isInfra bool, err error) {
+	var all v1alpha1.InfraList
+	if err := api.List(ctx, &all, client.InNamespace(of.Namespace)); err != nil {
+		return nil, false, fmt.Errorf("listing Infras in %s: %w", of.Namespace, err)
+	}
+	for _, i := range all.Items {
+		if i.Name == of.Name {
+			return []v1alpha1.Infra{i}, true, nil
+		}
+	}
+	return all.Items, false, nil
+}
+
+// reader reads for one Infra.
+type reader struct {
+	ctx   context.Context
+	api   client.Reader
+	infra *v1alpha1.Infra
+	// cluster is the HostedCluster, and controlPlane the namespace of its pods.
+	cluster      types.NamespacedName
+	controlPlane string
+}
+
+// See reads an Infra's surroundings. What cannot be read is said in its place.
+func See(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time.Time) diagnose.Facts {
+	r := reader{ctx: ctx, api: api, infra: infra}
+	if ref := infra.Spec.HostedClusterRef; ref != nil {
+		r.cluster = types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
+		r.controlPlane = endpoint.ControlPlaneNamespaceOf(r.cluster)
+	}
+	f := diagnose.Facts{Now: now, Infra: infra}
+	mine := client.MatchingLabels{names.LabelInfra: infra.Name}
+	together(
+		func() {
+			f.HostedCluster = object[hyperv1.HostedCluster](r, r.cluster, "hostedclusters.hypershift.openshift.io")
+		},
+		func() { f.DHCP = r.dhcp(); f.Warnings = r.warnings(f.DHCP.Is) },
+		func() {
+			f.DNS = object[v1alpha1.DNSServer](r, r.child(names.DNSServer), "dnsservers.hostedcluster.densityops.com")
+		},
+		func() {
+			f.Proxy = object[v1alpha1.ProxyServer](r, r.child(names.ProxyServer), "proxyservers.hostedcluster.densityops.com")
+		},
+		func() {
+			list, why := read[v1alpha1.DHCPLeaseList](r, infra.Namespace, "dhcpleases.hostedcluster.densityops.com", mine)
+			f.Leases = diagnose.Read[[]v1alpha1.DHCPLease]{Is: list.Items, Unread: why}
+		},
+		func() { f.NodePools = r.nodePools() },
+		func() {
+			list, why := read[nad.List](r, "", "network-attachment-definitions.k8s.cni.cncf.io")
+			f.Networks = diagnose.Read[[]nad.NetworkAttachmentDefinition]{Is: list.Items, Unread: why}
+		},
+		func() { f.Policies = r.policies() },
+		func() { f.Tokens = r.tokens() },
+		func() { f.Machines = r.machines() },
+	)
+	f.Hosted = r.hosted(f.HostedCluster, f.Machines.Is)
+	return f
+}
+
+func (r reader) child(name func(string) string) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.infra.Namespace, Name: name(r.infra.Name)}
+}
+
+func (r reader) dhcp() diagnose.Read[*v1alpha1.DHCPServer] {
+	return object[v1alpha1.DHCPServer](r, r.child(names.DHCPServer), "dhcpservers.hostedcluster.densityops.com")
+}
+
+func (r reader) warnings(of *v1alpha1.DHCPServer) diagnose.Read[[]corev1.Event] {
+	if of == nil {
+		return diagnose.Read[[]corev1.Event]{}
+	}
+	list, why := read[corev1.EventList](r, r.infra.Namespace, "events", client.MatchingFields{"involvedObject.uid": string(of.UID), "type": corev1.EventTypeWarning})
+	return diagnose.Read[[]corev1.Event]{Is: list.Items, Unread: why}
+}
+
+func (r reader) nodePools() (pools diagnose.Read[[]hyperv1.NodePool]) {
+	if r.cluster.Name == "" {
+		return pools
+	}
+	list, why := read[hyperv1.NodePoolList](r, r.cluster.Namespace, "nodepools.hypershift.openshift.io")
+	pools.Unread = why
+	for _, p := range list.Items {
+		if p.Spec.ClusterName == r.cluster.Name {
+			pools.Is = append(pools.Is, p)
+		}
+	}
+	return pools
+}
+
+func (r reader) policies() (all diagnose.Read[[]string]) {
+	if r.controlPlane == "" {
+		return all
+	}
+	list, why := read[networkingv1.NetworkPolicyList](r, r.controlPlane, "networkpolicies.networking.k8s.io")
+	all.Unread = why
+	for _, p := range list.Items {
+		all.Is = append(all.Is, p.Name)
+	}
+	return all
+}
+
+// tokens asks for metadata only, so that no token leaves the API server.
+func (r reader) tokens() (all diagnose.Read[[]metav1.ObjectMeta]) {
+	if r.controlPlane == "" {
+		return all
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	all.Unread = r.list(list, r.controlPlane, "secrets")
+	for _, s := range list.Items {
+		all.Is = append(all.Is, s.ObjectMeta)
+	}
+	return all
+}
+
+// object reads one; nil if there is none.
+func object[T any, P interface {
+	*T
+	client.Object
+}](r reader, at types.NamespacedName, resource string) (is diagnose.Read[*T]) {
+	if at.Name == "" {
+		return is
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	o := P(new(T))
+	err := r.api.Get(ctx, at, o)
+	if err == nil {
+		is.Is = o
+	} else if !apierrors.IsNotFound(err) {
+		is.Unread = why(err, "get "+resource, at.Namespace)
+	}
+	return is
+}
+
+func read[T any, P interface {
+	*T
+	client.ObjectList
+}](r reader, namespace, resource string, more ...client.ListOption) (list T, unread string) {
+	unread = r.list(P(&list), namespace, resource, more...)
+	return list, unread
+}
+
+func (r reader) list(into client.ObjectList, namespace, resource string, more ...client.ListOption) (unread string) {
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	return why(r.api.List(ctx, into, append(more, client.InNamespace(namespace))...), "list "+resource, namespace)
+}
+
+// why says which right is missing, or what else went wrong; empty if nothing did.
+func why(err error, right, namespace string) string {
+	where := "in namespace " + namespace
+	if namespace == "" {
+		where = "in all namespaces"
+	}
+	switch {
+	case err == nil:
+		return ""
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("you may not %s %s", right, where)
+	case meta.IsNoMatchError(err):
+		return "the cluster does not serve them"
+	}
+	return err.Error()
+}

@@ -1,0 +1,105 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+// diagnosis is what `oooi diagnose -o json` prints.
+type diagnosis struct {
+	Outcome string `json:"outcome"`
+	Steps   []struct {
+		Name    string `json:"name"`
+		Outcome string `json:"outcome"`
+		Says    string `json:"says"`
+		See     string `json:"see"`
+	} `json:"steps"`
+}
+
+// cause is the anchor of the step that fails; empty if none does.
+func (d diagnosis) cause() string {
+	for _, s := range d.Steps {
+		if s.Outcome == "fail" {
+			_, cause, _ := strings.Cut(s.See, "#")
+			return cause
+		}
+	}
+	return ""
+}
+
+func (d diagnosis) String() string {
+	text := d.Outcome
+	for _, s := range d.Steps {
+		text += fmt.Sprintf("\n  %-6s  %-11s %s", s.Outcome, s.Name, s.Says)
+	}
+	return text
+}
+
+// diagnoses runs the command inside the node, from where the hosted API's address is reached. It fails if that takes 10 s.
+func diagnoses(ctx context.Context, flags ...string) (d diagnosis, err error) {
+	began := time.Now()
+	args := append([]string{"exec", filepath.Join(lab.State, "oooi"), "diagnose", "-n", "clusters", "-o", "json", "--kubeconfig", os.Getenv("KUBECONFIG")}, flags...)
+	text, failed := lab.Lab(ctx, args...)
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return d, fmt.Errorf("%w: %w", failed, err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		return d, fmt.Errorf("it took %s", took)
+	}
+	return d, nil
+}
+
+// buildOOOI builds the command from this tree: what is in $PATH is shared by labs of other trees.
+func buildOOOI(t *testing.T, ctx context.Context) {
+	t.Helper()
+	_, err := lab.Run(ctx, "go", "build", "-trimpath", "-o", filepath.Join(lab.State, "oooi"), ".")
+	must(t, err)
+}
+
+// Each script of test/lab/faults breaks one thing, and has the name of the cause that must be found; what comes after a dot tells two ways
+// to one cause apart.
+func TestEachFaultIsNamed(t *testing.T) {
+	scripts, err := filepath.Glob(filepath.Join(scene.Root(), "test/lab/faults/*"))
+	must(t, err)
+	buildOOOI(t, within(t, 5*time.Minute))
+	scripts = slices.DeleteFunc(scripts, func(s string) bool { return strings.HasSuffix(s, "lib.sh") })
+	for i, script := range scripts {
+		t.Run(filepath.Base(script), func(t *testing.T) {
+			ctx := within(t, 4*time.Minute)
+			m := worker(0x20 + i)
+			m.Name = fmt.Sprintf("faulty-%d", i)
+			act := func(ctx context.Context, phase string) error {
+				_, err := lab.Run(ctx, "env", "WORKER="+m.Name, "MAC="+m.MAC, script, phase)
+				return err
+			}
+			afterwards(t, func(ctx context.Context) error { return act(ctx, "mend") })
+			must(t, act(ctx, "before"))
+			_, err := lab.PowerOn(ctx, m)
+			must(t, err)
+			afterwards(t, func(ctx context.Context) error { return leaves(ctx, m) })
+			must(t, act(ctx, "after"))
+			var last diagnosis
+			must(t, scene.Until(ctx, "a cause", func(ctx context.Context) (err error) {
+				if last, err = diagnoses(ctx, m.Name); err == nil && last.cause() == "" {
+					err = fmt.Errorf("nothing is broken: %s", last)
+				}
+				return err
+			}))
+			if want, _, _ := strings.Cut(filepath.Base(script), "."); last.cause() != want {
+				t.Errorf("the cause is %q, want %q: %s", last.cause(), want, last)
+			}
+			t.Log(last)
+		})
+	}
+}
