@@ -24,6 +24,7 @@ const (
 	noRoute        = "no-route"
 	policyMissing  = "network-policy"
 	backendDown    = "backend-down"
+	ignitionDown   = "ignition-down"
 	noToken        = "no-token"
 	tokenExpired   = "token-expired"
 	payloadInvalid = "payload-invalid"
@@ -40,6 +41,6 @@ const (
 // Causes are all of them, in the order of the boot.
 var Causes = []string{
 	booting, notRunning, duplicateMAC, otherNetwork, podNetwork, infraRefused, dhcpDown, noAddress, foreignServer, noDiscover, addressInUse, leaseEnded,
-	wrongHostname, dnsDown, endpointMoved, nameMissing, proxyDown, noRoute, policyMissing, backendDown, noToken, tokenExpired, payloadInvalid,
+	wrongHostname, dnsDown, endpointMoved, nameMissing, proxyDown, noRoute, policyMissing, backendDown, payloadInvalid, ignitionDown, noToken, tokenExpired,
 	noRequest, otherName, requestPending, requestDenied, noNode, nodeSilent, nodeNotReady, noTunnel,
 }

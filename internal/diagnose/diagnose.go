@@ -57,6 +57,9 @@ func Infra(f Facts) (all []step.Step) {
 		all = append(all, named(unread("virtual machines", f.Machines.Unread), "machine", "Workers"))
 	}
 	for _, w := range workers(f) {
+		if w.machine == nil && f.Hosted.Unread == "" && !hasAsked(w, f) {
+			continue // a lease alone makes no worker: other hosts may be on the VLAN
+		}
 		steps := w.walk(f)
 		if last := steps[len(steps)-1]; step.Worst(steps) == step.OK {
 			last.Outcome, last.Says = step.OK, w.name+" has joined: "+last.Says

@@ -135,6 +135,7 @@ var brokenBy = map[string]func(*Facts){
 		f.Proxy.Is.Status.Backends[1] = v1alpha1.BackendStatus{Name: "ignition"} // its policy goes with its last pod
 		f.Policies.Is = f.Policies.Is[:1]
 	},
+	"ignition-down": func(f *Facts) { absent(f); f.Ignition.Is = []bool{false} },
 	"no-token":      func(f *Facts) { absent(f); f.Tokens.Is[0].Name = "token-c2-91bf131f" },
 	"token-expired": func(f *Facts) { absent(f); f.Machines.Is[0].Created = ago(12 * time.Hour) },
 	"payload-invalid": func(f *Facts) {
@@ -163,6 +164,15 @@ var brokenBy = map[string]func(*Facts){
 		f.Hosted.Is.Nodes["w1"] = n
 	},
 	"no-tunnel": func(f *Facts) { f.Hosted.Is.Tunnels["w1"] = "it answers 500" },
+}
+
+// A kubelet dials the API by the name in its kubeconfig.
+func TestAnAPIThatMovedIsFound(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	absent(&f)
+	f.HostedCluster.Is.Status.ControlPlaneEndpoint.Host = "203.0.113.11"
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps[len(steps)-1]).To(And(HaveField("See", Page+endpointMoved), HaveField("Says", ContainSubstring("203.0.113.11 for api"))))
 }
 
 func TestEachCauseIsNamed(t *testing.T) {
@@ -280,6 +290,9 @@ func TestALeaseStandsForAMachineThatKubeVirtDoesNotKnow(t *testing.T) {
 	steps, found := Worker(f, "w1")
 	g.Expect(found).To(BeTrue())
 	g.Expect(step.Worst(steps)).To(Equal(step.OK))
+	g.Expect(Infra(f)).To(HaveLen(len(services) + 1))
+	absent(&f)
+	g.Expect(Infra(f)).To(HaveLen(len(services)), "a lease alone makes no worker")
 	_, found = Worker(f, "w2")
 	g.Expect(found).To(BeFalse())
 }

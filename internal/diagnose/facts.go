@@ -35,6 +35,8 @@ type Facts struct {
 	Machines Read[[]Machine]
 	// Tokens is the metadata of the Secrets with Ignition's tokens; their content is never read.
 	Tokens Read[[]metav1.ObjectMeta]
+	// Ignition says for each pod behind Service ignition-server whether it is ready; none if there is no such Service.
+	Ignition Read[[]bool]
 	// Policies are the names of the NetworkPolicies of the control-plane namespace.
 	Policies Read[[]string]
 	// Hosted is what was read in the hosted cluster.

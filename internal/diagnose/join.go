@@ -48,10 +48,26 @@ func ignition(w worker, f Facts) step.Step {
 			return fail(payloadInvalid, "kubectl -n "+pool.Namespace+" describe nodepool "+pool.Name, "HyperShift has no Ignition config for NodePool %s: %s", pool.Name, c.Message)
 		}
 	}
+	if f.Ignition.Unread != "" {
+		return unread("the ignition server's endpoints", f.Ignition.Unread)
+	}
+	if f.ignitionIsDown() {
+		return f.noIgnition()
+	}
 	if f.Tokens.Unread != "" {
 		return unread("Ignition's tokens", f.Tokens.Unread)
 	}
 	return f.token(w, pool)
+}
+
+// ignitionIsDown says whether Ignition's Service has pods or wants them, and none is ready. HyperShift's front has no probe and answers 503 then
+// (v0.1.60, assets/ignition-server-proxy/deployment.yaml); one that has a probe is not ready either.
+func (f Facts) ignitionIsDown() bool {
+	return len(f.Ignition.Is) > 0 && !slices.Contains(f.Ignition.Is, true)
+}
+
+func (f Facts) noIgnition() step.Step {
+	return fail(ignitionDown, "kubectl -n "+f.controlPlane()+" describe pods -l app=ignition-server", "no pod behind Service %s/ignition-server is ready: its front has nobody to ask", f.controlPlane())
 }
 
 func (f Facts) token(w worker, pool *hyperv1.NodePool) step.Step {

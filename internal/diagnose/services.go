@@ -108,15 +108,17 @@ func namesServed(f Facts) step.Step {
 	return ok("DNS answers at %s for %s", serving(f.DNS.Is.Status.Instances), hosts(f.Infra))
 }
 
-// moved compares the ignition endpoint, which goes into each worker's user data, with what the Infra serves.
+// moved compares where the HostedCluster sends workers, by their user data and the kubelets' kubeconfig, with what the Infra serves.
 func (f Facts) moved() string {
-	if f.HostedCluster.Is == nil || f.HostedCluster.Is.Status.IgnitionEndpoint == "" {
+	hc := f.HostedCluster.Is
+	if hc == nil {
 		return ""
 	}
-	host, _, _ := strings.Cut(f.HostedCluster.Is.Status.IgnitionEndpoint, ":")
+	ignition, _, _ := strings.Cut(hc.Status.IgnitionEndpoint, ":")
+	sent := map[string]string{"ignition": ignition, "api": hc.Status.ControlPlaneEndpoint.Host}
 	for _, e := range f.Infra.Status.Endpoints {
-		if e.Name == "ignition" && !slices.Contains(e.Hostnames, host) {
-			return fmt.Sprintf("HostedCluster %s sends workers to %s for Ignition, and the Infra serves %s", f.HostedCluster.Is.Name, host, strings.Join(e.Hostnames, ", "))
+		if host := sent[e.Name]; host != "" && !slices.Contains(e.Hostnames, host) {
+			return fmt.Sprintf("HostedCluster %s sends workers to %s for %s, and the Infra serves %s", hc.Name, host, e.Name, strings.Join(e.Hostnames, ", "))
 		}
 	}
 	return ""
@@ -188,6 +190,9 @@ func backendsAnswer(f Facts) step.Step {
 	for _, b := range f.Proxy.Is.Status.Backends {
 		if b.Healthy > 0 || !slices.Contains(essential, b.Name) {
 			continue
+		}
+		if b.Name == "ignition" && f.ignitionIsDown() {
+			return f.noIgnition()
 		}
 		if policy := f.missingPolicy(b.Name); policy != "" && b.Total > 0 { // without a pod that is ready there is no policy either
 			return fail(policyMissing, f.unpause(), "no target of %s answers the proxy, and NetworkPolicy %s, which lets the proxy in, is not there", b.Name, policy)

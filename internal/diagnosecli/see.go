@@ -10,11 +10,13 @@ import (
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -80,6 +82,7 @@ func See(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time
 			list, why := read[nad.List](r, "", "network-attachment-definitions.k8s.cni.cncf.io")
 			f.Networks = diagnose.Read[[]nad.NetworkAttachmentDefinition]{Is: list.Items, Unread: why}
 		},
+		func() { f.Ignition = r.ignition() },
 		func() { f.Policies = r.policies() },
 		func() { f.Tokens = r.tokens() },
 		func() { f.Machines = r.machines() },
@@ -116,6 +119,24 @@ func (r reader) nodePools() (pools diagnose.Read[[]hyperv1.NodePool]) {
 		}
 	}
 	return pools
+}
+
+// ignition reads what is behind the ignition server's front (hypershift ignition-server-proxy, an HAProxy that the proxy's health checks reach).
+func (r reader) ignition() (ready diagnose.Read[[]bool]) {
+	if r.controlPlane == "" {
+		return ready
+	}
+	list, why := read[discoveryv1.EndpointSliceList](r, r.controlPlane, "endpointslices.discovery.k8s.io", client.MatchingLabels{discoveryv1.LabelServiceName: "ignition-server"})
+	ready.Unread = why
+	for _, s := range list.Items {
+		if len(s.Endpoints) == 0 {
+			ready.Is = append(ready.Is, false)
+		}
+		for _, e := range s.Endpoints {
+			ready.Is = append(ready.Is, ptr.Deref(e.Conditions.Ready, true))
+		}
+	}
+	return ready
 }
 
 func (r reader) policies() (all diagnose.Read[[]string]) {

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ type diagnosis struct {
 	Outcome string `json:"outcome"`
 	Steps   []struct {
 		Name    string `json:"name"`
+		Section string `json:"section"`
 		Outcome string `json:"outcome"`
 		Says    string `json:"says"`
 		See     string `json:"see"`
@@ -83,11 +85,18 @@ func TestEachFaultIsNamed(t *testing.T) {
 				_, err := lab.Run(ctx, "env", "WORKER="+m.Name, "MAC="+m.MAC, script, phase)
 				return err
 			}
-			afterwards(t, func(ctx context.Context) error { return act(ctx, "mend") })
+			on := false
+			afterwards(t, func(ctx context.Context) error {
+				err := act(ctx, "mend") // first: the hosted API may be what is broken
+				if on {
+					err = errors.Join(err, leaves(ctx, m))
+				}
+				return err
+			})
 			must(t, act(ctx, "before"))
 			_, err := lab.PowerOn(ctx, m)
 			must(t, err)
-			afterwards(t, func(ctx context.Context) error { return leaves(ctx, m) })
+			on = true
 			must(t, act(ctx, "after"))
 			var last diagnosis
 			must(t, scene.Until(ctx, "a cause", func(ctx context.Context) (err error) {
@@ -101,5 +110,37 @@ func TestEachFaultIsNamed(t *testing.T) {
 			}
 			t.Log(last)
 		})
+	}
+}
+
+// Of a worker that has joined nothing is found, neither by its name nor as one of its Infra, while another is stopped.
+func TestNothingIsFoundOfAHealthyWorker(t *testing.T) {
+	ctx := within(t, 4*time.Minute)
+	buildOOOI(t, ctx)
+	healthy, stopped := worker(0x11), worker(0x12)
+	joins(t, ctx, healthy)
+	_, err := lab.Standin(ctx, "worker", "--cluster", "c1", "--name", stopped.Name, "--mac", stopped.MAC, "--nad", "default/vlan77")
+	must(t, err)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Standin(ctx, "worker", "--cluster", "c1", "--name", stopped.Name, "--mac", stopped.MAC, "--nad", "default/vlan77", "--remove")
+		return err
+	})
+	must(t, scene.Until(ctx, "nothing wrong", func(ctx context.Context) error { // konnectivity's agent starts after its Node is Ready
+		d, err := diagnoses(ctx, healthy.Name)
+		if err == nil && d.Outcome != "ok" {
+			err = fmt.Errorf("%s", d)
+		}
+		return err
+	}))
+	d, err := diagnoses(ctx, "c1")
+	must(t, err)
+	t.Log(d)
+	if d.cause() != "other-network" {
+		t.Errorf("of the Infra's two workers one is on another network, and the cause is %q", d.cause())
+	}
+	for _, s := range d.Steps {
+		if s.Outcome != "ok" && !strings.HasSuffix(s.Section, stopped.Name) {
+			t.Errorf("%s is healthy: %s", s.Section, s.Says)
+		}
 	}
 }
