@@ -103,6 +103,14 @@ type DNSConfig struct {
 	// hostedClusterRef.
 	// +optional
 	ClusterName DNSName `json:"clusterName,omitempty"`
+	// Further names that workers can resolve, e.g. of a mirror registry on the VLAN. A name of an endpoint, e.g. api.c1.example.com,
+	// keeps the proxy's address (StaticEntryIgnored). Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=hostname
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=256
+	StaticEntries []DNSEntry `json:"staticEntries,omitempty"`
 	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
 	// Default: the operator's image.
 	// +optional

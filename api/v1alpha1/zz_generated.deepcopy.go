@@ -538,6 +538,11 @@ func (in *DNSConfig) DeepCopyInto(out *DNSConfig) {
 		*out = make([]IPAddress, len(*in))
 		copy(*out, *in)
 	}
+	if in.StaticEntries != nil {
+		in, out := &in.StaticEntries, &out.StaticEntries
+		*out = make([]DNSEntry, len(*in))
+		copy(*out, *in)
+	}
 	in.Placement.DeepCopyInto(&out.Placement)
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
 // The names of the rows of *.apps.
@@ -57,4 +59,19 @@ func (t Table) Records(proxy ...netip.Addr) []Record {
 	}
 	slices.SortFunc(all, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), a.IP.Compare(b.IP)) })
 	return slices.Compact(all)
+}
+
+// Named is the name of the endpoint that has a host name; empty if none has.
+func (t Table) Named(hostname string) string {
+	for _, e := range t.Endpoints {
+		if slices.Contains(e.Hostnames, hostname) {
+			return e.Name
+		}
+	}
+	return ""
+}
+
+// Unnamed are the entries whose name no endpoint has.
+func (t Table) Unnamed(entries []v1alpha1.DNSEntry) []v1alpha1.DNSEntry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return t.Named(string(e.Hostname)) != "" })
 }

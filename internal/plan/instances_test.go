@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -195,6 +196,20 @@ func TestNamesHaveASecondProxyOnceItServes(t *testing.T) {
 	expects(first, second) // nothing empties an answer
 	in.Infra.Spec.InfraComponents.Proxy.Replicas = 1
 	expects(first)
+}
+
+// An entry that the Infra writes says nothing of the second proxy.
+func TestAnEntryOfTheInfraMakesNoSecondProxyServe(t *testing.T) {
+	g, in := NewWithT(t), changed(t, "{}")
+	_, children := becomes(t, in)
+	written := v1alpha1.DNSEntry{Hostname: "git.example.com", IP: children.Proxy().Spec.NetworkConfig.AdditionalServerIPs[0]}
+	in.Infra.Spec.InfraComponents.DNS.StaticEntries = []v1alpha1.DNSEntry{written}
+	for range 2 {
+		_, in.Children = becomes(t, in)
+		all := in.Children.DNS().Spec.StaticEntries
+		g.Expect(all).To(ContainElement(written))
+		g.Expect(slices.DeleteFunc(slices.Clone(all), func(e v1alpha1.DNSEntry) bool { return e.IP != written.IP })).To(HaveLen(1))
+	}
 }
 
 // A plain TCP port leads every connection to a backend.

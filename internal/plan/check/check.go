@@ -51,6 +51,7 @@ func resolution(in apps.Published) []finding.Finding {
 	all = append(all, Misnamed(in)...)
 	all = append(all, capturedByNeighbour(in)...)
 	all = append(all, changedProtocols(in)...)
+	all = append(all, ignoredEntries(in)...)
 	all = append(all, passthrough(in)...)
 	all = append(all, throughProxy(in)...)
 	if !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {

@@ -32,6 +32,22 @@ func changedProtocols(in apps.Published) []finding.Finding {
 	return all
 }
 
+// ignoredEntries are static entries that DNS does not answer.
+func ignoredEntries(in apps.Published) (all []finding.Finding) {
+	const field = "spec.infraComponents.dns.staticEntries"
+	var kept any // nil removes the field
+	if rest := in.Table.Unnamed(in.Infra.Spec.InfraComponents.DNS.StaticEntries); len(rest) > 0 {
+		kept = rest
+	}
+	for _, e := range in.Infra.Spec.InfraComponents.DNS.StaticEntries {
+		if name := in.Table.Named(string(e.Hostname)); name != "" {
+			all = append(all, finding.Warn(v1alpha1.ConditionEndpointsResolved, "StaticEntryIgnored").At(field).Set(finding.Values{field: kept}).
+				Say("infraComponents.dns.staticEntries has %s, a name of endpoint %s, which DNS answers with the proxy's address; remove the entry", e.Hostname, name))
+		}
+	}
+	return all
+}
+
 // withDHCP enables our DHCP, if the VLAN is IPv4.
 func withDHCP(in apps.Published) []finding.Change {
 	if !in.CIDR.Addr().Is4() {

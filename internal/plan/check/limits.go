@@ -20,9 +20,9 @@ import (
 // limits checks the limits of the children's schemas that those of an Infra do not imply.
 func limits(in apps.Published) []finding.Finding {
 	var all []finding.Finding
-	if n := len(in.Table.Names()); n > valid.MostHostnames {
+	if n := len(in.Table.Names()) + len(in.Infra.Spec.InfraComponents.DNS.StaticEntries); n > valid.MostHostnames {
 		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "TooManyHostnames").At("spec.extraEndpoints").
-			Say("extraEndpoints and the control plane have %d hostnames together; at most %d are possible: use wildcards, which count once", n, valid.MostHostnames))
+			Say("extraEndpoints, dns.staticEntries and the control plane have %d hostnames together; at most %d are possible: use wildcards, which count once", n, valid.MostHostnames))
 	}
 	if n := len(in.Assigned.Excluded); n > valid.MostExclusions {
 		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").

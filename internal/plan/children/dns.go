@@ -34,10 +34,10 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 		CacheTTL: metav1.Duration{Duration: valid.DefaultCacheTTL}, Image: c.Image, Placement: c.Placement,
 	}
 	if !input.Enabled(in.Infra.Spec.InfraComponents.Proxy.Enabled) {
-		spec.StaticEntries = entries(in.Table.Records())
+		spec.StaticEntries = withWritten(in, in.Table.Records())
 		return spec
 	}
-	spec.StaticEntries, spec.HealthChecks = entries(in.Table.Records(answering(in)...)), healthChecks(in)
+	spec.StaticEntries, spec.HealthChecks = withWritten(in, in.Table.Records(answering(in)...)), healthChecks(in)
 	if proxy := in.Children.Proxy(); proxy != nil {
 		if service, err := netip.ParseAddr(proxy.Status.ServiceIP); err == nil {
 			spec.InternalEntries = entries(onPods(in).Records(service))
@@ -55,7 +55,8 @@ func answering(in apps.Published) []netip.Addr {
 		return all[:1]
 	}
 	second := desired.IP(all[1])
-	if slices.ContainsFunc(dns.Spec.StaticEntries, func(e v1alpha1.DNSEntry) bool { return e.IP == second }) {
+	written := in.Infra.Spec.InfraComponents.DNS.StaticEntries
+	if slices.ContainsFunc(dns.Spec.StaticEntries, func(e v1alpha1.DNSEntry) bool { return e.IP == second && !slices.Contains(written, e) }) {
 		return serving(proxy, all)
 	}
 	unchecked := func(i v1alpha1.Instance) bool { return i.HealthAt(second) == "" }
@@ -102,6 +103,11 @@ func onPods(in apps.Published) endpoint.Table {
 		}
 	}
 	return table
+}
+
+// withWritten adds the entries that the Infra writes, except those of endpoints' names: these lead to the proxy.
+func withWritten(in apps.Published, records []endpoint.Record) []v1alpha1.DNSEntry {
+	return append(entries(records), in.Table.Unnamed(in.Infra.Spec.InfraComponents.DNS.StaticEntries)...)
 }
 
 func entries(records []endpoint.Record) []v1alpha1.DNSEntry {

@@ -26,6 +26,7 @@ import (
 //   - NoTimeSource, MTUMismatch: machines have this machine's clock, and TCP uses the smaller MSS of both sides;
 //   - CIDROverlapsNetwork, CapturedAddressInUse: CapturedAddressRefused shows a HostedCluster that is recreated;
 //   - DNSServersOutsideVLAN: nothing fails, because its nodes reach every resolver; OneInstanceServes: that instance answers;
+//   - StaticEntryIgnored: DNS answers with the endpoint;
 //   - NetworkAttachmentMissing and NetworkAttachmentAmbiguous, which a HostedCluster's owner can mend in several ways, and AnnotationInvalid,
 //     which TestAnAnnotationIsAllThatIsTyped shows; VLANInUse, whose YAML is for two Infras;
 //   - what admission refuses (InvalidCIDR, RangeOutsideCIDR, ImageOverrideNotAllowed …), and what has no YAML, because there are several ways.

@@ -525,6 +525,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serverIP
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+    - name: staticEntries
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.DNSEntry
+          elementRelationship: associative
+          keys:
+          - hostname
+          - ip
     - name: tolerations
       type:
         list:

@@ -29,6 +29,9 @@ type DNSConfigApplyConfiguration struct {
 	// Name of the hosted cluster; its domain is clusterName.baseDomain. Default: read from the HostedCluster. Required without
 	// hostedClusterRef.
 	ClusterName *apiv1alpha1.DNSName `json:"clusterName,omitempty"`
+	// Further names that workers can resolve, e.g. of a mirror registry on the VLAN. A name of an endpoint, e.g. api.c1.example.com,
+	// keeps the proxy's address (StaticEntryIgnored). Default: none.
+	StaticEntries []DNSEntryApplyConfiguration `json:"staticEntries,omitempty"`
 	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
 	// Default: the operator's image.
 	Image                       *string `json:"image,omitempty"`
@@ -88,6 +91,19 @@ func (b *DNSConfigApplyConfiguration) WithBaseDomain(value apiv1alpha1.DNSName) 
 // If called multiple times, the ClusterName field is set to the value of the last call.
 func (b *DNSConfigApplyConfiguration) WithClusterName(value apiv1alpha1.DNSName) *DNSConfigApplyConfiguration {
 	b.ClusterName = &value
+	return b
+}
+
+// WithStaticEntries adds the given value to the StaticEntries field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the StaticEntries field.
+func (b *DNSConfigApplyConfiguration) WithStaticEntries(values ...*DNSEntryApplyConfiguration) *DNSConfigApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithStaticEntries")
+		}
+		b.StaticEntries = append(b.StaticEntries, *values[i])
+	}
 	return b
 }
 
