@@ -1,0 +1,159 @@
+package bind
+
+import (
+	"net/netip"
+	"path"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/cldmnky/oooi/internal/moving/draft"
+)
+
+// nowhere is the origin of a file whose zone nobody says.
+const nowhere = "zone.invalid."
+
+// entry is a record or a directive, without comments, on one line.
+type entry struct {
+	draft.Line
+	// indented entries have the owner of the one before.
+	indented bool
+}
+
+// entries are those of a zone file: one on a line, unless it has parentheses (RFC 1035 §5.1).
+func entries(file draft.File) (all []entry) {
+	number, depth := 0, 0
+	for whole := range strings.Lines(file.Text) {
+		number++
+		text, deeper := plain(strings.TrimRight(whole, "\r\n"))
+		if depth > 0 {
+			all[len(all)-1].Text += " " + text
+		} else if strings.TrimSpace(text) != "" {
+			all = append(all, entry{draft.Line{File: file.Name, Number: number, Text: text}, text[0] == ' ' || text[0] == '\t'})
+		}
+		depth = max(depth+deeper, 0)
+		if len(all) == 0 {
+			depth = 0
+		}
+	}
+	return all
+}
+
+// plain is a line without its comment and parentheses, and how many more of these it opens than it closes.
+func plain(line string) (text string, deeper int) {
+	var out strings.Builder
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && i+1 < len(line):
+			out.WriteString(line[i : i+2])
+			i++
+			continue
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ';':
+			return out.String(), deeper
+		case c == '(':
+			deeper++
+			out.WriteByte(' ')
+			continue
+		case c == ')':
+			deeper--
+			out.WriteByte(' ')
+			continue
+		}
+		out.WriteByte(line[i])
+	}
+	return out.String(), deeper
+}
+
+func (r *reader) records(file draft.File) {
+	origin, owner := nowhere, ""
+	if z, known := r.zones[path.Base(file.Name)]; known {
+		origin = dns.Fqdn(z.name)
+		z.read = true
+		r.zones[path.Base(file.Name)] = z
+	}
+	for _, e := range entries(file) {
+		words := strings.Fields(e.Text)
+		switch strings.ToUpper(words[0]) {
+		case "$ORIGIN":
+			if len(words) > 1 {
+				origin = absolute(words[1], origin)
+				continue
+			}
+		case "$TTL":
+			continue
+		case "$INCLUDE":
+			r.Leave(e.Line, "give that file too, with --bind, and a zone of named.conf that has it")
+			continue
+		}
+		text := e.Text
+		if e.indented {
+			text = owner + " " + text
+		}
+		parser := dns.NewZoneParser(strings.NewReader(text+"\n"), origin, file.Name)
+		parser.SetDefaultTTL(30)
+		for record, more := parser.Next(); more; record, more = parser.Next() {
+			owner = record.Header().Name
+			r.record(e.Line, record)
+		}
+		if err := parser.Err(); err != nil {
+			r.Leave(e.Line, "it is no record: %v", err)
+		}
+	}
+}
+
+func absolute(name, origin string) string {
+	if dns.IsFqdn(name) {
+		return name
+	}
+	return name + "." + origin
+}
+
+// record is an address, an alias, or a name of an address; the server's own records go with it.
+func (r *reader) record(at draft.Line, record dns.RR) {
+	host := strings.ToLower(strings.TrimSuffix(record.Header().Name, "."))
+	unplaced := dns.IsSubDomain(nowhere, record.Header().Name)
+	switch rr := record.(type) {
+	case *dns.SOA, *dns.NS:
+		return
+	case *dns.A:
+		if ip, ok := netip.AddrFromSlice(rr.A.To4()); ok && !unplaced {
+			r.Names = append(r.Names, draft.Name{Line: at, Host: host, IP: ip})
+			return
+		}
+	case *dns.AAAA:
+		if ip, ok := netip.AddrFromSlice(rr.AAAA.To16()); ok && !unplaced {
+			r.Names = append(r.Names, draft.Name{Line: at, Host: host, IP: ip})
+			return
+		}
+	case *dns.CNAME:
+		if !unplaced {
+			r.Aliases = append(r.Aliases, draft.Alias{Line: at, Host: host, Of: strings.ToLower(strings.TrimSuffix(rr.Target, "."))})
+			return
+		}
+	case *dns.PTR:
+		if ip, ok := reversed(host); ok {
+			r.Reverses = append(r.Reverses, draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(rr.Ptr, ".")), IP: ip})
+			return
+		}
+	}
+	if unplaced {
+		r.Leave(at, "its name is not whole, and nothing says the zone: give named.conf too, with --bind, or write $ORIGIN into the file")
+		return
+	}
+	r.Leave(at, "DNS has addresses of names only, no %s records", dns.TypeToString[record.Header().Rrtype])
+}
+
+// reversed is the address that a name below in-addr.arpa stands for.
+func reversed(host string) (netip.Addr, bool) {
+	digits, is := strings.CutSuffix(host, ".in-addr.arpa")
+	parts := strings.Split(digits, ".")
+	if !is || len(parts) != 4 {
+		return netip.Addr{}, false
+	}
+	ip, err := netip.ParseAddr(parts[3] + "." + parts[2] + "." + parts[1] + "." + parts[0])
+	return ip, err == nil
+}

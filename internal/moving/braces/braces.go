@@ -1,0 +1,167 @@
+// Package braces reads configurations made of statements that end with a semicolon or with a block in braces, as ISC's programs have them.
+package braces
+
+import (
+	"strings"
+
+	"github.com/cldmnky/oooi/internal/moving/draft"
+)
+
+// Word of a statement; a quoted one is never a name.
+type Word struct {
+	Text   string
+	Quoted bool
+}
+
+// Statement ends with a semicolon, or with a block.
+type Statement struct {
+	draft.Line
+	Words []Word
+	Block []Statement
+	// Opens says that it has a block, which may be empty.
+	Opens bool
+}
+
+// Is says whether it begins with these words.
+func (s Statement) Is(words ...string) bool {
+	if len(s.Words) < len(words) {
+		return false
+	}
+	for i, w := range words {
+		if s.Words[i].Quoted || !strings.EqualFold(s.Words[i].Text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// Values are the words from one on, those between two commas as one.
+func (s Statement) Values(from int) (all []string) {
+	var value []string
+	for _, w := range s.Words[min(from, len(s.Words)):] {
+		if w.Text == "," && !w.Quoted {
+			all, value = append(all, strings.Join(value, " ")), nil
+			continue
+		}
+		value = append(value, w.Text)
+	}
+	if len(value) > 0 {
+		all = append(all, strings.Join(value, " "))
+	}
+	return all
+}
+
+// parser reads words.
+type parser struct {
+	file, text string
+	at, line   int
+	// slashes says that comments may be written as in C, too.
+	slashes bool
+}
+
+// next is the following word; false at the end. Signs that separate are words of their own.
+func (p *parser) next() (Word, bool) {
+	for p.at < len(p.text) {
+		switch c := p.text[p.at]; {
+		case c == '\n':
+			p.line++
+			p.at++
+		case c == ' ' || c == '\t' || c == '\r':
+			p.at++
+		case p.slashes && strings.HasPrefix(p.text[p.at:], "/*"):
+			comment, _, _ := strings.Cut(p.text[p.at:], "*/")
+			p.line += strings.Count(comment, "\n")
+			p.at = min(p.at+len(comment)+2, len(p.text))
+		case c == '#' || p.slashes && strings.HasPrefix(p.text[p.at:], "//"):
+			p.at += len(untilNewline(p.text[p.at:]))
+		case c == '"':
+			return p.quoted(), true
+		case strings.IndexByte("{};,=()", c) >= 0:
+			p.at++
+			return Word{Text: string(c)}, true
+		default:
+			end := strings.IndexAny(p.text[p.at:], " \t\r\n{};,=()\"#")
+			if end < 0 {
+				end = len(p.text) - p.at
+			}
+			p.at += end
+			return Word{Text: p.text[p.at-end : p.at]}, true
+		}
+	}
+	return Word{}, false
+}
+
+func untilNewline(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// quoted text, in which a backslash takes what follows as it is.
+func (p *parser) quoted() Word {
+	var text strings.Builder
+	for p.at++; p.at < len(p.text) && p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\n' {
+			p.line++
+		}
+		if p.text[p.at] == '\\' && p.at+1 < len(p.text) {
+			p.at++
+		}
+		text.WriteByte(p.text[p.at])
+	}
+	p.at = min(p.at+1, len(p.text))
+	return Word{text.String(), true}
+}
+
+// block reads statements until the brace that ends it, or the end of the file; it says whether there was a brace.
+func (p *parser) block() (all []Statement, ended bool) {
+	var s Statement
+	begin := 0
+	finish := func() {
+		if len(s.Words) > 0 {
+			s.Text = p.text[begin:p.at]
+			all = append(all, s)
+		}
+		s = Statement{}
+	}
+	for {
+		w, more := p.next()
+		switch {
+		case !more:
+			finish()
+			return all, false
+		case w.Quoted || !strings.Contains("{};", w.Text):
+			if len(s.Words) == 0 {
+				s.Line, begin = draft.Line{File: p.file, Number: p.line}, p.at-len(w.Text)
+			}
+			s.Words = append(s.Words, w)
+		case w.Text == ";":
+			finish()
+		case w.Text == "}":
+			finish()
+			return all, true
+		default:
+			if len(s.Words) == 0 { // every statement has a word
+				s.Line, begin = draft.Line{File: p.file, Number: p.line}, p.at-1
+				s.Words = []Word{{}}
+			}
+			text := p.text[begin:p.at]
+			s.Opens = true
+			s.Block, _ = p.block()
+			s.Text = text + " … }"
+			all, s = append(all, s), Statement{}
+		}
+	}
+}
+
+// Parse reads a file. A comment begins with #, and where there are slashes, with // or /*, too.
+func Parse(file draft.File, slashes bool) []Statement {
+	p := &parser{file: file.Name, text: file.Text, line: 1, slashes: slashes}
+	var all []Statement
+	for {
+		some, ended := p.block()
+		all = append(all, some...)
+		if !ended {
+			return all
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/valid"
+)
+
+// Lengths of an Infra's lists, as its schema bounds them.
+const (
+	mostReservations, mostExclusions, mostOptions, mostRelays = 512, 64, 64, 32
+	mostSearchDomains, mostNTPServers, mostRoutes             = 16, 8, 32
+	mostStaticEntries, mostEndpoints, mostTargets             = 256, 32, 16
+)
+
+// leases is what the DHCP server says: the subnet, its pool, options and reservations.
+func (m *maker) leases() {
+	chosen := m.subnets()
+	m.pool(chosen)
+	lease := m.Lease
+	options, relays := slices.Clone(m.Options), []Served(nil)
+	for _, s := range chosen {
+		if s.Lease != nil {
+			if lease != nil && lease.Time != s.Lease.Time {
+				m.Leave(lease.Line, "%s says another lease time for this network", s.Lease.Where())
+			}
+			lease = s.Lease
+		}
+		relays = append(relays, s.Relays...)
+		for _, o := range s.Options {
+			options = slices.DeleteFunc(options, func(other Option) bool {
+				overridden := other.Code == o.Code && slices.ContainsFunc(m.Options, func(g Option) bool { return g.Line == other.Line })
+				if overridden {
+					m.Leave(other.Line, "%s says it for this network in another way", o.Where())
+				}
+				return overridden
+			})
+			options = append(options, o)
+		}
+	}
+	if lease != nil {
+		m.leaseTime(*lease)
+	}
+	for _, r := range relays {
+		relay := v1alpha1.IPv4AddressOrCIDR(r.At.String())
+		dhcp := &m.infra.Spec.InfraComponents.DHCP
+		one(m, r.Line, "dhcp.relays", &dhcp.Relays, mostRelays, relay, func(o v1alpha1.IPv4AddressOrCIDR) bool { return o == relay })
+	}
+	m.options(options)
+	for _, r := range m.Reservations {
+		m.reserve(r)
+	}
+}
+
+// subnets are those of the Infra's network; every other one is left. Without a network in the Infra it is the first with addresses to lease.
+func (m *maker) subnets() (chosen []Subnet) {
+	field := &m.infra.Spec.NetworkConfig.CIDR
+	m.cidr, _ = netip.ParsePrefix(string(*field))
+	for _, leasing := range []bool{true, false} {
+		for _, s := range m.Subnets {
+			if !m.cidr.IsValid() && s.Prefix.IsValid() && (!leasing || len(s.Ranges) > 0) {
+				m.cidr, *field, m.from["networkConfig.cidr"] = s.Prefix, v1alpha1.Subnet(s.Prefix.String()), s.Where()
+			}
+		}
+	}
+	for _, s := range m.Subnets {
+		switch {
+		case s.Prefix.IsValid() && s.Prefix.Overlaps(m.cidr), !s.Prefix.IsValid() && (!m.cidr.IsValid() || m.cidr.Contains(s.Within)):
+			chosen = append(chosen, s)
+		default:
+			m.Leave(s.Line, "it is another network than %s, and an Infra has one: import it, with all that belongs to it, into an Infra of its own", m.cidr)
+		}
+	}
+	return chosen
+}
+
+// pool is from the first address to the last, without what lies between the ranges.
+func (m *maker) pool(chosen []Subnet) {
+	var all []Range
+	for _, s := range chosen {
+		for _, r := range s.Ranges {
+			if m.cidr.IsValid() && (!m.cidr.Contains(r.First) || !m.cidr.Contains(r.Last)) || r.Last.Less(r.First) {
+				m.Leave(r.Line, "the range is not inside %s", m.cidr)
+				continue
+			}
+			all = append(all, r)
+		}
+	}
+	dhcp := &m.infra.Spec.InfraComponents.DHCP
+	known := slices.Clone(m.OnlyKnown)
+	for _, s := range chosen {
+		known = append(known, s.OnlyKnown...)
+	}
+	if len(all) == 0 && len(known) == 0 && len(chosen) > 0 {
+		known = append(known, chosen[0].Line) // nothing but reservations is given out
+	}
+	for _, at := range known {
+		once(m, at, "dhcp.unknownClients", &dhcp.UnknownClients, v1alpha1.UnknownClientsIgnore)
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortFunc(all, func(a, b Range) int { return a.First.Compare(b.First) })
+	last := all[0]
+	for _, r := range all[1:] {
+		if free := last.Last.Next(); free.Less(r.First) {
+			gap := v1alpha1.AddressRange{Start: desired.IPv4(free), End: desired.IPv4(r.First.Prev())}
+			one(m, r.Line, "dhcp.excludeRanges", &dhcp.ExcludeRanges, mostExclusions, gap, func(o v1alpha1.AddressRange) bool { return o == gap })
+		}
+		if last.Last.Less(r.Last) {
+			last = r
+		}
+	}
+	once(m, all[0].Line, "dhcp.rangeStart", &dhcp.RangeStart, desired.IPv4(all[0].First))
+	once(m, last.Line, "dhcp.rangeEnd", &dhcp.RangeEnd, desired.IPv4(last.Last))
+}
+
+func (m *maker) leaseTime(l Lease) {
+	within := min(max(l.Time, valid.ShortestLease), valid.LongestLease)
+	if within != l.Time {
+		m.Leave(l.Line, "the Infra has %s, since dhcp.leaseTime is between %s and %s", within, valid.ShortestLease, valid.LongestLease)
+	}
+	field, value := &m.infra.Spec.InfraComponents.DHCP.LeaseTime, &metav1.Duration{Duration: within.Truncate(time.Second)}
+	if *field != nil && **field != *value {
+		m.Leave(l.Line, "dhcp.leaseTime is %s already (the given Infra)", (*field).Duration)
+		return
+	}
+	*field = value
+}
+
+// label that a reservation's host may have.
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// unicast is the beginning of a network card's address.
+var unicast = regexp.MustCompile(`^.[02468ace]`)
+
+func (m *maker) reserve(r Reservation) {
+	if !r.IP.IsValid() && r.Name != "" {
+		var known bool
+		if r.IP, known = m.address(r.Name); !known {
+			m.Leave(r.Line, "no file says the address of %s: give the zone or hosts file that does, or write the reservation's address", r.Name)
+			return
+		}
+	}
+	switch {
+	case !r.IP.IsValid():
+		m.Leave(r.Line, "it has no address, and a reservation is one: write dhcp.reservations with an address if the client needs its own")
+		return
+	case r.MAC == "" && r.ClientID == "":
+		m.Leave(r.Line, "it says neither the MAC address of the client nor its client identifier: write dhcp.reservations with one of them")
+		return
+	case m.cidr.IsValid() && !m.cidr.Contains(r.IP):
+		m.Leave(r.Line, "%s is outside of %s", r.IP, m.cidr)
+		return
+	case r.MAC != "" && !unicast.MatchString(r.MAC) || r.MAC == "00:00:00:00:00:00":
+		m.Leave(r.Line, "no network card can have the MAC address %s: its second digit must be even", r.MAC)
+		return
+	}
+	dhcp := &m.infra.Spec.InfraComponents.DHCP
+	made := v1alpha1.Reservation{IP: desired.IPv4(r.IP), MAC: v1alpha1.MACAddress(r.MAC), ClientID: r.ClientID, Hostname: m.label(r)}
+	for _, o := range dhcp.Reservations {
+		switch {
+		case o == made:
+			return
+		case o.IP == made.IP:
+			m.Leave(r.Line, "%s is reserved already, for %s: a reservation is for one client", r.IP, cmp.Or(string(o.MAC), o.ClientID))
+			return
+		case o.MAC == made.MAC && o.ClientID == made.ClientID:
+			m.Leave(r.Line, "the client has %s reserved already", o.IP)
+			return
+		}
+	}
+	one(m, r.Line, "dhcp.reservations", &dhcp.Reservations, mostReservations, made, func(v1alpha1.Reservation) bool { return false })
+}
+
+// label is the first one of a host's name: what follows it is the hosted cluster's domain.
+func (m *maker) label(r Reservation) string {
+	host, domain, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(r.Host, ".")), ".")
+	if domain != "" && domain != m.domain {
+		m.Leave(r.Line, "DNS answers its name in the domain of the hosted cluster%s, not in %s", called(m.domain), domain)
+	}
+	if host != "" && !label.MatchString(host) {
+		m.Leave(r.Line, "%s can be no host name: the reservation has none", r.Host)
+		return ""
+	}
+	return host
+}
+
+func called(domain string) string {
+	if domain == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", domain)
+}

@@ -1,0 +1,186 @@
+// Package draft makes an Infra of what the configurations of other servers say, and lists what an Infra has no place for.
+package draft
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Line is a statement of a file.
+type Line struct {
+	File string
+	// Number of the line on which the statement begins, from 1.
+	Number int
+	// Text of the statement.
+	Text string
+}
+
+// longest text of a statement that is repeated in a report; in full it stands in the file.
+const longest = 100
+
+// String is where the statement stands, and what it says.
+func (l Line) String() string {
+	text := strings.Join(strings.Fields(l.Text), " ")
+	if len(text) > longest {
+		text = text[:longest] + "…"
+	}
+	return fmt.Sprintf("%s: %s", l.Where(), text)
+}
+
+// Where is FILE:LINE.
+func (l Line) Where() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
+
+// File is a configuration, or a part of one.
+type File struct{ Name, Text string }
+
+// Left is a statement, or a part of one, that the Infra does not have.
+type Left struct {
+	Line
+	// Why, and what to do about it.
+	Why string
+}
+
+// String is FILE:LINE: STATEMENT: WHY.
+func (l Left) String() string { return l.Line.String() + ": " + l.Why }
+
+// Site is what the files of a network's servers say.
+type Site struct {
+	Subnets      []Subnet
+	Options      []Option // for the clients of all subnets
+	Lease        *Lease
+	Reservations []Reservation
+	OnlyKnown    []Line // clients without a reservation are not served
+	// Served are the addresses at which the servers listened.
+	Served    []Served
+	Names     []Name
+	Aliases   []Alias
+	Reverses  []Name
+	Zones     []Name // whose every name a server knew
+	Upstreams []Upstream
+	Forwards  []Forward
+	// Resolves says that one of the files configures a DNS server.
+	Resolves bool
+	// ReadsHosts is of a DNS server that answers the names of a hosts file; HasHosts says that one is among the files.
+	ReadsHosts *Line
+	HasHosts   bool
+	Left       []Left
+}
+
+// Subnet is a network with the addresses that are leased in it.
+type Subnet struct {
+	Line
+	Prefix  netip.Prefix // zero if the file does not say it
+	Within  netip.Addr   // an address of it
+	Ranges  []Range
+	Options []Option
+	Lease   *Lease
+	Relays  []Served
+	// OnlyKnown clients are served here.
+	OnlyKnown []Line
+}
+
+// Range of addresses, including both ends.
+type Range struct {
+	Line
+	First, Last netip.Addr
+}
+
+// Lease is how long an address is leased.
+type Lease struct {
+	Line
+	Time time.Duration
+}
+
+// Option of DHCP. Form is the encoding of its value, as v1alpha1.DHCPOption has it; for a code of the registry it is not asked for.
+type Option struct {
+	Line
+	Code   int
+	Form   string
+	Values []string
+	Raw    bool // the form is as Form says, whatever the code
+}
+
+// Reservation is an address for one client, by its address, or by a name that has it.
+type Reservation struct {
+	Line
+	MAC, ClientID, Host string
+	IP                  netip.Addr
+	Name                string
+}
+
+// Service is one of the three that an Infra has.
+type Service int
+
+// What listened at an address.
+const (
+	Leasing Service = iota
+	Naming
+	Forwarding
+)
+
+// Served is an address of a server.
+type Served struct {
+	Line
+	By Service
+	At netip.Addr
+}
+
+// Name is an address of a name, which has no dot at its end and may begin with "*.".
+type Name struct {
+	Line
+	Host string
+	IP   netip.Addr
+}
+
+// Alias is another name of a host.
+type Alias struct {
+	Line
+	Host, Of string
+}
+
+// Upstream is a resolver of all names that are not known.
+type Upstream struct {
+	Line
+	IP netip.Addr
+}
+
+// Forward passes on what arrives at a port, of connections for these server names if there are any.
+type Forward struct {
+	Line
+	Name    string
+	Port    int
+	Hosts   []string
+	Targets []Target
+}
+
+// Target is an address, or a name that has one, and a port.
+type Target struct {
+	Line
+	Host string
+	Port int
+}
+
+// Leave lists what the Infra does not have.
+func (s *Site) Leave(at Line, format string, args ...any) {
+	s.Left = append(s.Left, Left{at, fmt.Sprintf(format, args...)})
+}
+
+// Address sets what a file says as an address: one, or a name that has one.
+func (r *Reservation) Address(text string) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		r.IP = ip
+		return
+	}
+	r.Name = text
+}
+
+// LastsElse sets the lease time of subnets of which nothing says it, as their server does.
+func (s *Site) LastsElse(d time.Duration) {
+	for i := range s.Subnets {
+		if made := &s.Subnets[i]; made.Lease == nil && s.Lease == nil {
+			made.Lease = &Lease{Line: made.Line, Time: d}
+		}
+	}
+}

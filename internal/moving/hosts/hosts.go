@@ -1,0 +1,46 @@
+// Package hosts reads hosts files (hosts(5)), whose names dnsmasq answers.
+package hosts
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/cldmnky/oooi/internal/moving/draft"
+)
+
+// Read adds the names of files. What is about the machine itself, its loopback and link-local addresses, is nobody else's.
+func Read(site *draft.Site, files []draft.File) {
+	for _, file := range files {
+		site.HasHosts = true
+		read(site, file)
+	}
+}
+
+func read(site *draft.Site, file draft.File) {
+	reversed := false
+	number := 0
+	for whole := range strings.Lines(file.Text) {
+		number++
+		said, _, _ := strings.Cut(whole, "#")
+		words := strings.Fields(said)
+		if len(words) == 0 {
+			continue
+		}
+		at := draft.Line{File: file.Name, Number: number, Text: said}
+		ip, err := netip.ParseAddr(words[0])
+		switch {
+		case err != nil || len(words) < 2:
+			site.Leave(at, "it is not an address with names")
+			continue
+		case ip.IsLoopback() || ip.IsMulticast() || ip.IsLinkLocalUnicast() || ip.Zone() != "" || ip.Is6() && !ip.IsGlobalUnicast():
+			continue
+		}
+		for _, name := range words[1:] {
+			site.Names = append(site.Names, draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: ip})
+		}
+		if !reversed {
+			site.Leave(at, "the address of this and the names below has no name in return (PTR): DNS answers those of leases only")
+			reversed = true
+		}
+	}
+}
