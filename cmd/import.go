@@ -3,47 +3,136 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/moving"
+	"github.com/cldmnky/oooi/internal/moving/bind"
+	"github.com/cldmnky/oooi/internal/moving/dnsmasq"
+	"github.com/cldmnky/oooi/internal/moving/draft"
+	"github.com/cldmnky/oooi/internal/moving/haproxy"
+	"github.com/cldmnky/oooi/internal/moving/hosts"
+	"github.com/cldmnky/oooi/internal/moving/iscdhcpd"
+	"github.com/cldmnky/oooi/internal/moving/kea"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
+// servers are the kinds of configurations that become an Infra, by their flags.
+var servers = []struct {
+	flag, of string
+	read     func(site *draft.Site, files []draft.File)
+}{
+	{"bind", "configuration (named.conf) or zone file of BIND", bind.Read},
+	{"dnsmasq", "configuration of dnsmasq", dnsmasq.Read},
+	{"haproxy", "configuration of HAProxy", haproxy.Read},
+	{"hosts", "hosts file that dnsmasq answers from, e.g. /etc/hosts", hosts.Read},
+	{"isc-dhcpd", "configuration of ISC dhcpd", iscdhcpd.Read},
+	{"kea", "configuration of Kea's DHCPv4 server", kea.Read},
+}
+
 func newImportCommand() *cobra.Command {
-	var files []string
+	var manifests []string
+	files := make([][]string, len(servers))
 	cmd := &cobra.Command{
-		Use:   "import -f FILE …",
-		Short: "Print DPUHCPBridges for manifests of the DPF HCP provisioner operator",
-		Long: "Reads DPFHCPProvisioners and the DPFHCPProvisionerConfig, as `kubectl get -o yaml` prints them, and prints a\n" +
-			"DPUHCPBridge for each DPFHCPProvisioner. Secrets keep their names. What has no counterpart is reported on standard\n" +
-			"error, with the field and what to do. docs/DPU_BRIDGE.md says how to keep a hosted cluster that exists.\n\n" +
-			"Exit code: 0 if the bridges can be applied as they are, 1 if something must be changed first, 2 if files or flags\n" +
+		Use:   "import",
+		Short: "Print an Infra for the configurations of other servers, or DPUHCPBridges for another operator's manifests",
+		Long: "Reads what serves the VLAN today, each file with the flag of its kind, and prints one Infra that serves the same. Give\n" +
+			"the Infra that it is to be merged into with -f, and its HostedCluster, NodePools and NetworkAttachmentDefinition if the\n" +
+			"names in the files are to be compared with them; what that Infra says already stays. Every statement that has no\n" +
+			"counterpart is reported on standard error as FILE:LINE, with the reason and what to do. docs/MOVING_IN.md has the steps.\n\n" +
+			"Without such files, -f has DPFHCPProvisioners and the DPFHCPProvisionerConfig, and a DPUHCPBridge is printed for each\n" +
+			"DPFHCPProvisioner. Secrets keep their names. docs/DPU_BRIDGE.md says how to keep a hosted cluster that exists.\n\n" +
+			"Exit code: 0 if what is printed can be applied as it is, 1 if something must be changed first, 2 if files or flags\n" +
 			"cannot be read.",
-		Example: "  kubectl get dpfhcpprovisioners,dpfhcpprovisionerconfigs -A -o yaml | oooi import -f - > bridges.yaml",
+		Example: "  oooi import -f infra.yaml --dnsmasq /etc/dnsmasq.conf --hosts /etc/hosts > imported.yaml\n" +
+			"  kubectl get dpfhcpprovisioners,dpfhcpprovisionerconfigs -A -o yaml | oooi import -f - > bridges.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 || len(files) == 0 {
-				return asUnusable(errors.New("give each file with -f, or - for standard input"))
+			if len(args) > 0 {
+				return asUnusable(fmt.Errorf("%s: give each file with the flag of its kind; see oooi import --help", args[0]))
 			}
-			objects, err := readFiles(cmd, files)
+			site, given, err := readSite(cmd.InOrStdin(), files)
 			if err != nil {
 				return asUnusable(err)
 			}
-			moves := moving.All(objects)
-			if len(moves) == 0 {
-				return asUnusable(errors.New("the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig (provisioning.dpu.hcp.io/v1alpha1)"))
+			if !given && len(manifests) == 0 {
+				return asUnusable(errors.New("nothing to read: give each file with the flag of its kind, e.g. --dnsmasq /etc/dnsmasq.conf, or manifests with -f"))
 			}
-			return tellMoves(cmd, moves)
+			objects, err := readFiles(cmd, manifests)
+			if err != nil {
+				return asUnusable(err)
+			}
+			if given {
+				return importInfra(cmd, site, objects)
+			}
+			return importBridges(cmd, objects)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read recursively, - for standard input; can be repeated")
+	cmd.Flags().StringArrayVarP(&manifests, "filename", "f", nil, "manifest, or directory of manifests to read recursively, - for standard input; can be repeated")
+	for i, s := range servers {
+		cmd.Flags().StringArrayVar(&files[i], s.flag, nil, s.of+", - for standard input; can be repeated")
+	}
 	return cmd
 }
 
-// tellMoves prints the bridges, reports the findings, and fails if one must be mended.
-func tellMoves(cmd *cobra.Command, moves []moving.Move) error {
+// readSite reads the files of all kinds, each kind's in their order.
+func readSite(stdin io.Reader, files [][]string) (site draft.Site, given bool, err error) {
+	for i, s := range servers {
+		var all []draft.File
+		for _, name := range files[i] {
+			text, err := readText(stdin, name)
+			if err != nil {
+				return site, given, err
+			}
+			all, given = append(all, draft.File{Name: name, Text: text}), true
+		}
+		s.read(&site, all)
+	}
+	return site, given, nil
+}
+
+func readText(stdin io.Reader, file string) (string, error) {
+	if file == "-" {
+		text, err := io.ReadAll(stdin)
+		return string(text), err
+	}
+	text, err := os.ReadFile(file)
+	return string(text), err
+}
+
+// importInfra prints the Infra, reports what it does not have, and fails if something must be written first.
+func importInfra(cmd *cobra.Command, site draft.Site, objects render.Objects) error {
+	objects, _, _ = objects.Provisioned(input.Settings{})
+	base, cluster := &v1alpha1.Infra{}, draft.Cluster{}
+	switch inputs := objects.Inputs(input.Settings{}); len(inputs) {
+	case 0:
+	case 1:
+		base, cluster = inputs[0].Infra, draft.Cluster{Domain: inputs[0].Domain(), Names: inputs[0].Endpoints().Names()}
+	default:
+		return asUnusable(fmt.Errorf("the manifests contain %d Infras: give the one that the files are merged into", len(inputs)))
+	}
+	result := site.Infra(base, cluster)
+	for _, left := range result.Left {
+		fmt.Fprintln(cmd.ErrOrStderr(), left)
+	}
+	var failed error
+	for _, missing := range result.Missing {
+		failed = errors.Join(failed, errors.New(missing))
+	}
+	return errors.Join(render.YAML(cmd.OutOrStdout(), []runtime.ApplyConfiguration{result.Applied()}), failed)
+}
+
+// importBridges prints the bridges, reports the findings, and fails if one must be mended.
+func importBridges(cmd *cobra.Command, objects render.Objects) error {
+	moves := moving.All(objects)
+	if len(moves) == 0 {
+		return asUnusable(errors.New("the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig (provisioning.dpu.hcp.io/v1alpha1)"))
+	}
 	var bridges []runtime.ApplyConfiguration
 	var failed error
 	for _, m := range moves {

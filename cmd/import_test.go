@@ -42,7 +42,8 @@ func TestImportFailsIfABridgeWouldBeRefused(t *testing.T) {
 
 func TestImportIsUnusableWithoutManifests(t *testing.T) {
 	for says, args := range map[string][]string{
-		"give each file with -f": {"a.yaml"},
+		"a.yaml: give each file with the flag of its kind": {"a.yaml"},
+		"nothing to read": {},
 		"the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig": {"-f", "-"},
 		"no such file": {"-f", "missing.yaml"},
 		`DPFHCPProvisioner of apiVersion "provisioning.dpu.hcp.io/v1" is not read; write apiVersion: provisioning.dpu.hcp.io/v1alpha1`: {"-f", "-"},

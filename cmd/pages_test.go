@@ -52,6 +52,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/DPU_BRIDGE.md", "oooi preflight", "TestPreflightEndsWithWhatItFound"},
 	{"docs/DPU_BRIDGE.md", "kubectl get dpfhcpprovisioners", "TestImportPrintsBridgesAndSaysWhatTheyLack"},
 	{"docs/STATIC_IPAM.md", "oooi leases", "TestALeaseIsShownReleasedAndCarriedElsewhere"},
+	{"docs/MOVING_IN.md", "oooi import", "TestFilesOfServersBecomeAnInfra"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/QUICKSTART_E2E.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},

@@ -99,13 +99,18 @@ func backendOnThisHost(t *testing.T) string {
 	return ""
 }
 
-func startEnvoy(t *testing.T, file string) {
+func envoyBinary(t *testing.T) string {
 	t.Helper()
 	binary := os.Getenv("OOOI_ENVOY")
 	if binary == "" {
 		t.Fatal("OOOI_ENVOY is not set: run `make test`, or set it to the path of an Envoy 1.40 binary")
 	}
-	envoy := exec.Command(binary, bootstrap.Arguments(file)...)
+	return binary
+}
+
+func startEnvoy(t *testing.T, file string) {
+	t.Helper()
+	envoy := exec.Command(envoyBinary(t), bootstrap.Arguments(file)...)
 	output := &bytes.Buffer{}
 	envoy.Stdout, envoy.Stderr = output, output
 	NewWithT(t).Expect(envoy.Start()).To(Succeed())
