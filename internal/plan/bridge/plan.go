@@ -56,13 +56,6 @@ func (in Input) planned() Plan {
 	return p
 }
 
-// frozen: one finding that something is missing or wrong prevents all changes of the hosted cluster, because half of one is of no use.
-// Injection and approval do not depend on that.
-func (p *Plan) frozen() bool {
-	return p.Blocked(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
-		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
-}
-
 // endsWithCluster says whether the bridge is deleted because its DPUCluster is. The bridge must have said that it was bound, because a
 // restore may bring the DPUCluster back later. The deletion tells the author that the DPUCluster is gone, so for another namespace it needs
 // a reference grant, now or before.

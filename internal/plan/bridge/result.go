@@ -46,6 +46,13 @@ type Plan struct {
 	End bool
 }
 
+// frozen: one finding that something is missing or wrong prevents all changes of the hosted cluster, because half of one is of no use.
+// Injection and approval do not depend on that.
+func (p *Plan) frozen() bool {
+	return p.Blocked(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
+		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
+}
+
 // Reported says whether a bridge's status has anything of a HostedCluster.
 func Reported(b *dpuv1.DPUHCPBridge) bool {
 	return meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionHostedClusterAvailable) != nil
