@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,12 @@ type Templates struct {
 	// Version is the HostedCluster's status.controlPlaneVersion, which older HyperShifts do not have.
 	Version ControlPlaneVersion
 	Payload Payload
+}
+
+// readByDPF says whether DPF looks for templates in the namespace of one. Elsewhere anybody can make some with the bridge's labels, and the
+// operator may not be allowed to delete them, for which the hosted cluster would wait.
+func (t Templates) readByDPF(template metav1.Object) bool {
+	return slices.ContainsFunc(t.Configs, func(c dpf.DPFOperatorConfig) bool { return c.Namespace == template.GetNamespace() })
 }
 
 // Templating changes a bridge's templates.

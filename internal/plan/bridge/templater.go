@@ -178,7 +178,7 @@ func (t *templater) existing(key types.NamespacedName) *corev1.ConfigMap {
 // rival names a template that is not the bridge's and says the same.
 func (t *templater) rival(says map[string]string) string {
 	for _, e := range t.Input.Templates.Existing {
-		if t.readByDPF(&e) && !t.Owns(&e) && holds(e.Annotations, says) {
+		if t.Input.Templates.readByDPF(&e) && !t.Owns(&e) && holds(e.Annotations, says) {
 			return e.Namespace + "/" + e.Name
 		}
 	}

@@ -124,7 +124,7 @@ func (in Input) templates(p *Plan, bound bool) {
 	}
 	for _, e := range in.Templates.Existing {
 		switch {
-		case !in.Owns(&e) || !in.readByDPF(&e):
+		case !in.Owns(&e) || !in.Templates.readByDPF(&e):
 		case t.keep[e.Namespace+"/"+e.Name]:
 			p.Templates.Served++
 		default:
@@ -151,12 +151,6 @@ func (in Input) unserved() []finding.Finding {
 		all = append(all, finding.Wait(dpuv1.ConditionReady, "DPFNotInstalled").Say("HostedCluster %s keeps release %s until templates of it can be withdrawn: the cluster does not serve %s", in.name(), is, missing))
 	}
 	return all
-}
-
-// readByDPF says whether DPF looks for templates in the namespace of one. Elsewhere anybody can make some with the bridge's labels, and the
-// operator may not be allowed to delete them, for which the hosted cluster would wait.
-func (in Input) readByDPF(template metav1.Object) bool {
-	return slices.ContainsFunc(in.Templates.Configs, func(c dpf.DPFOperatorConfig) bool { return c.Namespace == template.GetNamespace() })
 }
 
 // unreferred says why there is no DPUDeployment.
