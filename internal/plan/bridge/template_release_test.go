@@ -49,10 +49,10 @@ func TestTheControlPlanesVersionIsReadWhereHyperShiftReportsIt(t *testing.T) {
 }
 
 func TestBugs182And215AnotherVersionMakesTemplatesAnew(t *testing.T) {
-	before, ours := inputsOf(sample(false)), templateVersion
+	before, ours := inputsOf(sample(false, 0)), templateVersion
 	defer func() { templateVersion = ours }()
 	templateVersion = func() string { return "another" }
-	if inputsOf(sample(false)) == before {
+	if inputsOf(sample(false, 0)) == before {
 		t.Error("what an earlier version has made counts as this one's")
 	}
 }
