@@ -137,7 +137,7 @@ func (r *Reader) forward(ctx context.Context, pod types.NamespacedName, port int
 	}
 	stop = func() {
 		cancel()
-		_ = <-ended // it was told to end, so why it did does not matter
+		<-ended // it was told to end, so why it did does not matter
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {

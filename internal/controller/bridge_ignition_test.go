@@ -181,7 +181,7 @@ func (w templateWorld) installs(name, bfb, flavor string) *unstructured.Unstruct
 func printable(octets int) string {
 	text := make([]byte, octets)
 	for i := range text {
-		text[i] = byte('0' + rand.IntN(75)) //nolint:gosec // it is no secret
+		text[i] = byte('0' + rand.IntN(75))
 	}
 	return string(text)
 }

@@ -270,7 +270,7 @@ func TestTheReleaseWaitsUntilItsTemplatesAreWithdrawn(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
 	staysAt := func(release string) {
 		t.Helper()
-		w.Expect(string(sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there).Spec.Release.Image)).To(Equal(release))
+		w.Expect(sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there).Spec.Release.Image).To(Equal(release))
 	}
 
 	// The Role is gone.

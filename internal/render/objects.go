@@ -99,7 +99,7 @@ func decode(doc []byte) (Objects, error) {
 		return sourceOf(doc, kind)
 	}
 	if slices.Contains(passedOn, kind) {
-		return passed(kind, doc)
+		return passed(doc)
 	}
 	decoder := lenient
 	if kind.GroupVersion() == v1alpha1.GroupVersion || kind.GroupVersion() == dpuv1.GroupVersion {
@@ -115,7 +115,7 @@ func decode(doc []byte) (Objects, error) {
 	return Objects{placed(defaulted(object))}, nil
 }
 
-func passed(kind schema.GroupVersionKind, doc []byte) (Objects, error) {
+func passed(doc []byte) (Objects, error) {
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(doc, &u.Object); err != nil {
 		return nil, err
