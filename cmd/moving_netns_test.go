@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,11 +42,9 @@ func TestMain(m *testing.M) {
 	if args == "" {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	root := Root()
 	root.SetArgs(strings.Split(args, "\n"))
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := root.Execute(); err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")
 		os.Exit(1)
 	}

@@ -28,6 +28,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
@@ -142,6 +143,8 @@ func (v victim) isWell() {
 func (v victim) installed(name string) {
 	v.t.Helper()
 	dpu := v.dpu(name, "tulip")
+	v.Expect(unstructured.SetNestedField(dpu.Object, "rhcos", "spec", "bfb")).To(Succeed())
+	v.Expect(unstructured.SetNestedField(dpu.Object, "plain", "spec", "dpuFlavor")).To(Succeed())
 	v.creates(dpu)
 	v.reports(dpu, func() {
 		dpu.Object["status"] = map[string]any{"phase": "Ready", "conditions": []any{map[string]any{

@@ -150,6 +150,7 @@ func TestATrespasserGetsNothingOfAControlPlane(t *testing.T) {
 	vlan := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan"), there)
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
+	w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Settled")
 	victim, served := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there).DeepCopy(), w.serves()
 	var owns []string
 	i := 0
