@@ -277,6 +277,7 @@ func TestAHostedClusterIsTakenOverWhereverTheManagerDies(t *testing.T) {
 		for _, o := range w.orphaned(w.ns, w.numberedBridge(n).Name) {
 			if hc, is := o.(*hyperv1.HostedCluster); is {
 				hc.Annotations = map[string]string{names.AnnotationAdoptBy: w.ns + "/" + hc.Name}
+				hc.Spec.Networking.AllocateNodeCIDRs = new(hyperv1.AllocateNodeCIDRsEnabled) // as the bridge says: HyperShift never changes it
 			}
 			w.creates(o)
 			uids[fmt.Sprintf("%T %s", o, o.GetName())] = o.GetUID()
