@@ -17,12 +17,13 @@ func newSysdumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sysdump",
 		Short: "Collect objects, events and logs, without secrets, in one archive",
-		Long: "Writes one archive (tar, gzip) for somebody who helps from afar: Infras and bridges with what they made, the\n" +
-			"HostedClusters, networks, virtual machines and DPUs that they refer to, events, and the logs of the operator and its pods.\n" +
-			"No Secret and no ConfigMap is read, and of all else what looks like a secret is taken out; look through it before you\n" +
-			"send it. It has names and addresses. What you may not read is left out, and listed in not-read.txt.\n\n" +
+		Long: "Writes one archive (tar, gzip) for somebody who helps from afar: Infras and bridges with what they made, HostedClusters,\n" +
+			"networks, virtual machines, DPUs and events of the cluster, and the logs of the operator and its pods. No Secret and no\n" +
+			"ConfigMap is read, and what looks like a secret is taken out of all else; nobody can know every one: look through it\n" +
+			"before you send it. It has the names and addresses of all tenants. What you may not read is left out, and listed in\n" +
+			"not-read.txt. With -n it has that namespace alone, without the operator's log.\n\n" +
 			"Exit code: 0 if the archive is written, 1 if it is not, 2 if flags are invalid or the cluster cannot be reached.",
-		Example: "  oooi sysdump                # all namespaces\n  oooi sysdump -n clusters -o clusters.tar.gz",
+		Example: "  oooi sysdump\n  oooi sysdump -o site-a.tar.gz",
 		Args:    noArguments,
 	}
 	cluster := bindCluster(cmd)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,7 +34,8 @@ func (conditions) Describe(to chan<- *prometheus.Desc) { to <- conditionDesc }
 
 // Collect implements prometheus.Collector. While the cache is not there it exports nothing.
 func (c conditions) Collect(to chan<- prometheus.Metric) {
-	ctx := context.Background()
+	ctx, stop := context.WithTimeout(context.Background(), time.Second) // a list waits until its cache is there
+	defer stop()
 	if infras := (v1alpha1.InfraList{}); c.groups.VLAN && c.cache.List(ctx, &infras, client.UnsafeDisableDeepCopy) == nil {
 		for i := range infras.Items {
 			collect(to, "Infra", &infras.Items[i], infras.Items[i].Status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded)

@@ -4,27 +4,48 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// secretKey is the name of a field whose text may be a secret: cloud-init's user data, passwords, tokens. A reference to a Secret is a name, and
-// none.
-var secretKey = regexp.MustCompile(`(?i)(userdata|networkdata|password|passwd|token|privatekey|secretkey|pullsecret$|credentials?$|kubeconfig$|apikey)`)
+// secretKey is the name of a field whose text may be a secret: cloud-init's user data, passwords, tokens. References are objects, or names.
+var secretKey = regexp.MustCompile(`(?i)(userdata|networkdata|passw(or)?d|passphrase|token|privatekey|secretkey|credentials?$|apikey)`)
 
-// secretText is what a secret looks like in any text: private keys, tokens of Kubernetes, logins of registries, keys of kubeconfigs, and
-// authorization headers.
-var secretText = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
-	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`),
-	regexp.MustCompile(`(?i)(\\?"auth\\?"\s*:\s*\\?")[^"\\]+`),
-	regexp.MustCompile(`(?i)((?:client-key-data|token|password)\\?"?\s*[:=]\s*\\?"?)[^\s"\\,}]{4,}`),
-	regexp.MustCompile(`(?i)((?:Bearer|Basic)\s+)[A-Za-z0-9+/._~=-]{8,}`),
-	regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), // a bootstrap token
+// mayBeName is the name of a field that has a Secret's name (DPUCluster, DPUHCPBridge), or what such a Secret holds.
+var mayBeName = regexp.MustCompile(`(?i)(pullsecret|kubeconfig)$`)
+
+// secretText is what a secret looks like in any text, with what replaces it.
+var secretText = []struct {
+	looks *regexp.Regexp
+	now   string
+}{
+	// A private key, whose end may have been cut off.
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*PRIVATE KEY-----|[A-Za-z0-9+/=\s\\]*)`), "REDACTED"},
+	// The same, and JSON, in base64: kubeconfigs' keys, pull secrets, and tokens of Kubernetes (RFC 7519).
+	{regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]+`), "REDACTED"},
+	{regexp.MustCompile(`eyJ[A-Za-z0-9+/_=.-]{16,}`), "REDACTED"},
+	// User and password in a URL.
+	{regexp.MustCompile(`://[^/\s:@"']+:[^/\s@"']+@`), "://REDACTED@"},
+	// Hashes of passwords (crypt(5)), and OpenShift's tokens.
+	{regexp.MustCompile(`\$[0-9a-z]{1,2}\$[^\s"']{8,}`), "REDACTED"},
+	{regexp.MustCompile(`sha256~[A-Za-z0-9_-]{20,}`), "REDACTED"},
+	// A login of a registry, and what is called a secret, in quotes (which JSON in JSON escapes) or without.
+	{regexp.MustCompile(`(?i)(\\?"auth\\?"\s*:\s*\\?")(?:[^"\\]|\\[^"])+`), "${1}REDACTED"},
+	{regexp.MustCompile(`(?i)(` + words + `\\?["']?\s*[:=]\s*\\?")(?:[^"\\]|\\[^"])+`), "${1}REDACTED"},
+	{regexp.MustCompile(`(?i)(` + words + `["']?\s*[:=]\s*')[^']+`), "${1}REDACTED"},
+	{regexp.MustCompile(`(?i)(` + words + `\s*[:=]\s*)[^\s"'\\{\[]{6,}`), "${1}REDACTED"},
+	{regexp.MustCompile(`(?i)(--?token[ =])\S+`), "${1}REDACTED"},
+	{regexp.MustCompile(`(?i)(Bearer\s+|Authorization:\s*Basic\s+)[A-Za-z0-9+/._~=-]{8,}`), "${1}REDACTED"},
+	// A bootstrap token of Kubernetes; names of Events look alike behind their dash.
+	{regexp.MustCompile(`(^|[^\w-])[a-z0-9]{6}\.[a-z0-9]{16}\b`), "${1}REDACTED"},
 }
+
+const words = `(?:client-key-data|token|passw(?:or)?d(?:hash)?|passphrase|psk|secret|client_secret|secret_access_key)`
 
 // redactText takes out of a text what looks like a secret.
 func redactText(text string) string {
 	for _, secret := range secretText {
-		text = secret.ReplaceAllString(text, "${1}REDACTED")
+		text = secret.looks.ReplaceAllString(text, secret.now)
 	}
 	return text
 }
@@ -41,14 +62,23 @@ func redactObject(object map[string]any) {
 }
 
 func redactFields(object map[string]any) {
-	for key, value := range object {
-		if text, is := value.(string); is && secretKey.MatchString(key) && !strings.HasSuffix(key, "Name") {
-			object[key] = fmt.Sprintf("REDACTED, %d octets", len(text))
-			continue
+	if name, is := object["name"].(string); is && secretKey.MatchString(name) { // an environment variable
+		if value, is := object["value"].(string); is {
+			object["value"] = withoutText(value)
 		}
-		object[key] = redacted(value)
+	}
+	for key, value := range object {
+		text, is := value.(string)
+		switch {
+		case is && secretKey.MatchString(key) && !strings.HasSuffix(key, "Name"), is && mayBeName.MatchString(key) && len(validation.IsDNS1123Subdomain(text)) > 0:
+			object[key] = withoutText(text)
+		default:
+			object[key] = redacted(value)
+		}
 	}
 }
+
+func withoutText(text string) string { return fmt.Sprintf("REDACTED, %d octets", len(text)) }
 
 func redacted(value any) any {
 	switch v := value.(type) {

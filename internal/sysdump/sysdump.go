@@ -20,10 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Bounds of a dump: the newest of each log, and the first of each kind of object.
+// Bounds of a dump: the newest of each log, in octets, and the first of each kind of object, and of events.
 const (
 	mostLog     = 4 << 20
 	mostObjects = 2000
+	mostEvents  = 10000
 	page        = 500
 )
 
@@ -64,6 +65,9 @@ func (d *Dump) all(ctx context.Context) error {
 	}
 	if err := errors.Join(d.events(ctx), d.logs(ctx)); err != nil {
 		return err
+	}
+	if d.Namespace != "" {
+		d.notRead = append(d.notRead, "other namespaces than "+d.Namespace+": those of the operator and of control planes, which have its log and the virtual machines, among them")
 	}
 	return d.file("not-read.txt", strings.Join(append(append(d.notRead, d.absent...), ""), "\n"))
 }
@@ -115,8 +119,7 @@ func (d *Dump) objects(ctx context.Context, k kind) error {
 				seen[id] = true
 			}
 			if k.Kind == "CustomResourceDefinition" { // which version is served is asked for, not its schema
-				unstructured.RemoveNestedField(o.Object, "spec", "versions")
-				unstructured.RemoveNestedField(o.Object, "spec", "conversion")
+				withoutSchemas(o.Object)
 			}
 			redactObject(o.Object)
 			content, err := yaml.Marshal(o.Object)
@@ -124,9 +127,9 @@ func (d *Dump) objects(ctx context.Context, k kind) error {
 			text.Write(content)
 			return err
 		})
-		if err != nil {
+		if err != nil { // what was read until then is kept
 			d.unread(k.GroupKind().String(), err)
-			return nil
+			break
 		}
 	}
 	if len(seen) == 0 {
@@ -159,24 +162,49 @@ func (d *Dump) each(ctx context.Context, k kind, options []client.ListOption, ta
 	}
 }
 
-// events are those about our kinds, and of our controllers and daemons.
+// withoutSchemas leaves of a CustomResourceDefinition which versions are served and stored.
+func withoutSchemas(crd map[string]any) {
+	unstructured.RemoveNestedField(crd, "spec", "conversion")
+	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
+	for _, v := range versions {
+		if version, is := v.(map[string]any); is {
+			delete(version, "schema")
+		}
+	}
+	_ = unstructured.SetNestedSlice(crd, versions, "spec", "versions") // it is one: it was read so
+}
+
+// events are all of the namespace: what a pod or a node says of itself belongs to them.
 func (d *Dump) events(ctx context.Context) error {
 	d.Tell("Events")
-	list := &eventsv1.EventList{}
-	if err := d.API.List(ctx, list, d.within()...); err != nil {
-		d.unread("Event.events.k8s.io", err)
-		return nil
-	}
 	var text strings.Builder
-	for i := range list.Items {
-		e := &list.Items[i]
-		at := e.EventTime.Time
-		if at.IsZero() {
-			at = e.DeprecatedLastTimestamp.Time
+	for next, read := "", 0; ; {
+		list := &eventsv1.EventList{}
+		if err := d.API.List(ctx, list, d.within(client.Limit(page), client.Continue(next))...); err != nil {
+			d.unread("Event.events.k8s.io", err)
+			break
 		}
-		fmt.Fprintf(&text, "%s %s %s %s/%s %s: %s\n", at.UTC().Format(time.RFC3339), e.Type, e.Regarding.Kind, e.Regarding.Namespace, e.Regarding.Name, e.Reason, redactText(e.Note))
+		for i := range list.Items {
+			text.WriteString(eventLine(&list.Items[i]))
+		}
+		read += len(list.Items)
+		if next = list.Continue; next == "" {
+			break
+		}
+		if read >= mostEvents {
+			d.notRead = append(d.notRead, fmt.Sprintf("Event.events.k8s.io: there are more than %d; the first are here", read))
+			break
+		}
 	}
 	return d.file("events.txt", text.String())
+}
+
+func eventLine(e *eventsv1.Event) string {
+	at := e.EventTime.Time
+	if at.IsZero() {
+		at = e.DeprecatedLastTimestamp.Time
+	}
+	return fmt.Sprintf("%s %s %s %s/%s %s: %s\n", at.UTC().Format(time.RFC3339), e.Type, e.Regarding.Kind, e.Regarding.Namespace, e.Regarding.Name, e.Reason, redactText(e.Note))
 }
 
 // logs are those of the operator's and the daemons' containers, and of each container that was started again the one before.
@@ -206,7 +234,6 @@ func (d *Dump) logs(ctx context.Context) error {
 }
 
 func (d *Dump) log(ctx context.Context, pod *corev1.Pod, c corev1.ContainerStatus) error {
-	var most int64 = mostLog
 	for _, previous := range []bool{false, true} {
 		if previous && c.RestartCount == 0 {
 			continue
@@ -215,16 +242,38 @@ func (d *Dump) log(ctx context.Context, pod *corev1.Pod, c corev1.ContainerStatu
 		if previous {
 			name += ".previous"
 		}
-		text, err := d.Logs.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: c.Name, Previous: previous, LimitBytes: &most, TailLines: lines(20000), Timestamps: true}).DoRaw(ctx)
+		text, err := d.tail(ctx, pod, &corev1.PodLogOptions{Container: c.Name, Previous: previous, TailLines: new(int64(20000)), Timestamps: true})
 		if err != nil {
 			d.unread(name, err)
 			continue
 		}
-		if err := d.file(name+".log", redactText(string(text))); err != nil {
+		if err := d.file(name+".log", redactText(text)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func lines(n int64) *int64 { return &n }
+// tail is the end of a log. The kubelet's own limit of octets (limitBytes) would keep its beginning.
+func (d *Dump) tail(ctx context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (string, error) {
+	stream, err := d.Logs.Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	var end tail
+	_, err = io.Copy(&end, stream)
+	return string(end[max(0, len(end)-mostLog):]), err
+}
+
+// tail keeps the last mostLog octets that are written to it.
+type tail []byte
+
+// Write implements io.Writer.
+func (t *tail) Write(octets []byte) (int, error) {
+	*t = append(*t, octets...)
+	if len(*t) > 2*mostLog {
+		*t = append((*t)[:0], (*t)[len(*t)-mostLog:]...)
+	}
+	return len(octets), nil
+}

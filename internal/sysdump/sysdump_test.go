@@ -81,7 +81,10 @@ func TestADumpHasWhatHelpsAndNoSecret(t *testing.T) {
 	g.Expect(files["oooi-sysdump/objects/Pod.yaml"]).To(And(ContainSubstring("name: ours"), Not(ContainSubstring("name: theirs"))))
 	g.Expect(files["oooi-sysdump/not-read.txt"]).To(ContainSubstring("VirtualMachine.kubevirt.io: the cluster does not serve them\n"))
 
-	files, _ = dump(g, t, cluster.Admin, "others")
+	g.Expect(files["oooi-sysdump/objects/CustomResourceDefinition.apiextensions.k8s.io.yaml"]).To(And(ContainSubstring("served: true"), Not(ContainSubstring("openAPIV3Schema"))))
+
+	files, notRead = dump(g, t, cluster.Admin, "others")
+	g.Expect(notRead).To(ConsistOf(HavePrefix("other namespaces than others")))
 	g.Expect(files["oooi-sysdump/objects/Infra.hostedcluster.densityops.com.yaml"]).NotTo(ContainSubstring("namespace: clusters"))
 
 	viewer := rest.CopyConfig(cluster.Admin)
