@@ -71,6 +71,10 @@ e2e-many: ## The allow-list's line with twenty Infras, eighty pods on one node (
 e2e-outages: ## What clients meet when nodes die (DEATHS times, 1), are cut off, and pods are replaced. Needs two idle cores.
 	OOOI_DEATHS=$(or $(DEATHS),1) test/lab/e2e/run -tags e2e,outages -timeout 0 -run 'AgainAndAgain|CutOffNodeKeeps|JoinsWhileANodeDies|RolloutsAreNot'
 
+.PHONY: e2e-faults
+e2e-faults: ## Break each thing of test/lab/faults in turn: `oooi diagnose` names each (half an hour: silence has to last before it is one).
+	test/lab/e2e/run -tags e2e,faults -run EachFaultIsNamed
+
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager
