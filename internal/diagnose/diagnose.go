@@ -26,13 +26,13 @@ const rights = "your-rights"
 type stage struct {
 	name string
 	look func(worker, Facts) step.Step
-	// past says that the worker got beyond it, and does not need it at present.
+	// past says that the worker got beyond it, and does not need it at present; or that this is not known.
 	past func(worker, Facts) bool
 }
 
 var stages = []stage{
-	{"machine", machine, never}, {"card", card, hasLease}, {"dhcp", anyWorker(dhcpServes), hasLease}, {"lease", leased, isReady}, {"hostname", hostname, hasNode},
-	{"names", anyWorker(namesServed), isReady}, {"proxy", anyWorker(proxyServes), isReady}, {"backends", anyWorker(backendsAnswer), isReady}, {"ignition", ignition, hasAsked},
+	{"machine", machine, never}, {"card", card, hasLease}, {"dhcp", anyWorker(dhcpServes), hasLease}, {"lease", leased, isReady}, {"hostname", hostname, perhaps(hasNode)},
+	{"names", anyWorker(namesServed), perhaps(isReady)}, {"proxy", anyWorker(proxyServes), perhaps(isReady)}, {"backends", anyWorker(backendsAnswer), isServed}, {"ignition", ignition, perhaps(hasAsked)},
 	{"certificate", certificate, hasNode}, {"node", node, never}, {"tunnel", tunnel, never},
 }
 
@@ -74,12 +74,13 @@ func (w worker) walk(f Facts) (all []step.Step) {
 	for _, s := range stages {
 		is := named(s.look(w, f), s.name, "Worker "+w.name)
 		is.Of = w.of
-		if is.Outcome == step.Fail && s.past(w, f) {
-			is.Outcome = step.Warn
-		} else if is.Outcome == step.Fail || is.Outcome == step.Warn && is.See == Page+booting {
-			return append(all, is)
+		stops := is.Outcome == step.Fail || is.Outcome == step.Warn && is.See == Page+booting
+		if stops && s.past(w, f) {
+			stops, is.Outcome = false, step.Warn
 		}
-		all = append(all, is)
+		if all = append(all, is); stops {
+			return all
+		}
 	}
 	return all
 }
@@ -153,6 +154,16 @@ func hasLease(w worker, f Facts) bool { return w.lease != nil && bound(w.lease, 
 func hasNode(w worker, f Facts) bool  { _, is := f.Hosted.Is.Nodes[w.name]; return is }
 func isReady(w worker, f Facts) bool  { return f.Hosted.Is.Nodes[w.name].Ready.Status == "True" }
 func hasAsked(w worker, f Facts) bool { return hasNode(w, f) || len(w.requests(f)) > 0 }
+
+// perhaps is also true while the hosted cluster is not read: only that tells how far a worker came.
+func perhaps(past func(worker, Facts) bool) func(worker, Facts) bool {
+	return func(w worker, f Facts) bool { return f.Hosted.Unread != "" || past(w, f) }
+}
+
+// isServed is perhaps(isReady), unless the hosted cluster is not read because its API is down, which stops every worker.
+func isServed(w worker, f Facts) bool {
+	return isReady(w, f) || f.Hosted.Unread != "" && (f.Proxy.Is == nil || !slices.ContainsFunc(f.Proxy.Is.Status.Backends, func(b v1alpha1.BackendStatus) bool { return b.Name == "api" && b.Healthy == 0 }))
+}
 
 func named(s step.Step, name, section string) step.Step {
 	s.Name, s.Section = name, section

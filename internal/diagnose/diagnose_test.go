@@ -140,7 +140,7 @@ var brokenBy = map[string]func(*Facts){
 	"token-expired": func(f *Facts) { absent(f); f.Machines.Is[0].Created = ago(12 * time.Hour) },
 	"payload-invalid": func(f *Facts) {
 		absent(f)
-		f.NodePools.Is[0].Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolValidGeneratedPayloadConditionType, Status: corev1.ConditionFalse}}
+		f.NodePools.Is[0].Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolValidGeneratedPayloadConditionType, Reason: "InvalidConfig"}}
 	},
 	"no-csr": absent,
 	"csr-for-another-name": func(f *Facts) {
@@ -155,7 +155,7 @@ var brokenBy = map[string]func(*Facts){
 	"no-node": func(f *Facts) { delete(f.Hosted.Is.Nodes, "w1") },
 	"kubelet-silent": func(f *Facts) {
 		n := f.Hosted.Is.Nodes["w1"]
-		n.Heartbeat = ago(time.Minute)
+		n.Heartbeat, n.Ready.Status = ago(time.Minute), corev1.ConditionUnknown
 		f.Hosted.Is.Nodes["w1"] = n
 	},
 	"node-not-ready": func(f *Facts) {
@@ -230,9 +230,6 @@ func TestWhatIsBrokenBehindAWorkerIsAWarning(t *testing.T) {
 func TestALostWorkerIsStoppedByTheProxy(t *testing.T) {
 	g, f := NewWithT(t), joined()
 	brokenBy["kubelet-silent"](&f)
-	n := f.Hosted.Is.Nodes["w1"]
-	n.Ready.Status = corev1.ConditionUnknown
-	f.Hosted.Is.Nodes["w1"] = n
 	breaks(&f, "ProxyReady", "PodNotReady")
 	steps, _ := Worker(f, "w1")
 	g.Expect(steps[len(steps)-1].See).To(Equal(Page + "proxy-down"))

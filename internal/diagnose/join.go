@@ -11,9 +11,9 @@ import (
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/internal/csr"
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -24,8 +24,6 @@ const (
 	nodeTakes = 5 * time.Minute
 	// approvalTakes is how long HyperShift's machine approver may take.
 	approvalTakes = time.Minute
-	// silence is after what time without a heartbeat the Node counts as lost (kube-controller-manager, --node-monitor-grace-period).
-	silence = 50 * time.Second
 	// heartbeat is how often a kubelet reports (pkg/kubelet/kubelet.go: a quarter of nodeLeaseDurationSeconds), and half of that.
 	heartbeat = 15 * time.Second
 	// oldestToken is the age at which a token of Ignition is removed (HyperShift, ignition-server: the TokenSecret controller keeps it for its TTL of 11 hours).
@@ -44,7 +42,7 @@ func ignition(w worker, f Facts) step.Step {
 		return fail(noToken, "delete the machine, or create its NodePool again", "its NodePool %s does not exist", w.machine.Pool)
 	}
 	for _, c := range pool.Status.Conditions {
-		if c.Type == hyperv1.NodePoolValidGeneratedPayloadConditionType && c.Status == corev1.ConditionFalse {
+		if c.Type == hyperv1.NodePoolValidGeneratedPayloadConditionType && c.Reason == invalidConfig {
 			return fail(payloadInvalid, "kubectl -n "+pool.Namespace+" describe nodepool "+pool.Name, "HyperShift has no Ignition config for NodePool %s: %s", pool.Name, c.Message)
 		}
 	}
@@ -60,6 +58,10 @@ func ignition(w worker, f Facts) step.Step {
 	return f.token(w, pool)
 }
 
+// invalidConfig is the reason of a config of which Ignition's server makes nothing. Its status is empty then; False means that the token's Secret
+// was not found, or not read (HyperShift v0.1.60, nodepool/conditions.go, createValidGeneratedPayloadCondition).
+const invalidConfig = "InvalidConfig"
+
 // ignitionIsDown says whether Ignition's Service has pods or wants them, and none is ready. HyperShift's front has no probe and answers 503 then
 // (v0.1.60, assets/ignition-server-proxy/deployment.yaml); one that has a probe is not ready either.
 func (f Facts) ignitionIsDown() bool {
@@ -70,28 +72,39 @@ func (f Facts) noIgnition() step.Step {
 	return fail(ignitionDown, "kubectl -n "+f.controlPlane()+" describe pods -l app=ignition-server", "no pod behind Service %s/ignition-server is ready: its front has nobody to ask", f.controlPlane())
 }
 
+// token looks at the Secrets of all configs of a NodePool: while it replaces its machines, its annotation names the old config, whose token
+// expires (HyperShift, nodepool/token.go).
 func (f Facts) token(w worker, pool *hyperv1.NodePool) step.Step {
-	ours := slices.DeleteFunc(slices.Clone(f.Tokens.Is), func(o metav1.ObjectMeta) bool { return !strings.HasPrefix(o.Name, "token-"+pool.Name+"-") })
-	if version := pool.Annotations[names.AnnotationConfigVersion]; version != "" {
-		ours = slices.DeleteFunc(ours, func(o metav1.ObjectMeta) bool { return o.Name != "token-"+pool.Name+"-"+version })
-	}
+	ours := slices.DeleteFunc(slices.Clone(f.Tokens.Is), func(o metav1.ObjectMeta) bool {
+		hash, is := strings.CutPrefix(o.Name, "token-"+pool.Name+"-")
+		return !is || strings.Contains(hash, "-") // of another NodePool
+	})
 	if len(ours) == 0 {
 		return fail(noToken, fmt.Sprintf("kubectl -n %s describe nodepool %s: HyperShift makes the token; if it says nothing, restart its operator", pool.Namespace, pool.Name),
-			"no Secret token-%s-* of the current config is in %s: the ignition server answers 511 (Token not found)", pool.Name, f.controlPlane())
+			"no Secret token-%s-* is in %s: the ignition server answers 511 (Token not found)", pool.Name, f.controlPlane())
 	}
-	for _, o := range ours {
-		if until, err := time.Parse(time.RFC3339, o.Annotations[hyperv1.IgnitionServerTokenExpirationTimestampAnnotation]); err == nil && until.Before(f.Now) {
-			return fail(tokenExpired, remake(f, w), "the token in Secret %s expired at %s", o.Name, until.UTC().Format(time.RFC3339))
-		}
+	if hasAsked(w, f) {
+		return ok("it has fetched its Ignition config, and asked for a certificate")
 	}
-	if age := f.Now.Sub(w.machine.Created); age > oldestToken {
+	valid := slices.IndexFunc(ours, func(o metav1.ObjectMeta) bool { until, does := expires(o); return !does || !until.Before(f.Now) })
+	if valid < 0 {
+		until, _ := expires(ours[0])
+		return fail(tokenExpired, remake(f, w), "the token in Secret %s expired at %s", ours[0].Name, until.UTC().Format(time.RFC3339))
+	}
+	if age := f.Now.Sub(w.machine.Created); age > oldestToken && f.Hosted.Unread == "" {
 		return fail(tokenExpired, remake(f, w), "the machine was created %s ago and has never joined: the token in its user data lives for %s, and then the ignition server answers 511", age.Round(time.Minute), oldestToken)
 	}
 	reached := "no machine has fetched its config yet"
 	if slices.ContainsFunc(ours, func(o metav1.ObjectMeta) bool { return o.Annotations[ignitionReached] == "True" }) {
 		reached = "a machine has fetched its config"
 	}
-	return ok("Ignition has a token for NodePool %s (%s): %s", pool.Name, ours[0].Name, reached)
+	return ok("Ignition has a token for NodePool %s (%s): %s", pool.Name, ours[valid].Name, reached)
+}
+
+// expires is when a token does, if that is decided.
+func expires(o metav1.ObjectMeta) (until time.Time, does bool) {
+	until, err := time.Parse(time.RFC3339, o.Annotations[hyperv1.IgnitionServerTokenExpirationTimestampAnnotation])
+	return until, err == nil
 }
 
 func remake(f Facts, w worker) string {
@@ -135,6 +148,9 @@ func certificate(w worker, f Facts) step.Step {
 		return f.unasked(w)
 	}
 	approve := "kubectl -n " + f.controlPlane() + " logs deployment/machine-approver says why it is not approved"
+	if len(validation.IsDNS1123Subdomain(all[0].Name)) == 0 { // the hosted cluster chose it, and somebody will paste the command
+		approve += "; in the hosted cluster: oc adm certificate approve " + all[0].Name
+	}
 	switch r := all[0]; {
 	case r.Decided == certv1.CertificateDenied:
 		return fail(requestDenied, "find out who denied it; then restart the machine", "CSR %s was denied: %s", r.Name, r.Because)
@@ -143,7 +159,7 @@ func certificate(w worker, f Facts) step.Step {
 	case f.Now.Sub(r.Created) < approvalTakes:
 		return waits("its kubelet asked %s (CSR %s), and nobody has decided yet", w.after(r.Created), r.Name)
 	default:
-		return fail(requestPending, approve+"; in the hosted cluster: oc adm certificate approve "+r.Name, "its kubelet asked %s, and CSR %s is pending since", w.after(r.Created), r.Name)
+		return fail(requestPending, approve, "its kubelet asked %s, and CSR %s is pending since", w.after(r.Created), r.Name)
 	}
 }
 
@@ -184,7 +200,7 @@ func node(w worker, f Facts) step.Step {
 	switch quiet := f.Now.Sub(n.Heartbeat); {
 	case !n.Heartbeat.IsZero() && n.Heartbeat.Before(w.started()) && w.runs(f) < requestTakes:
 		return waits("it was started again at %s, and its kubelet has not reported since", w.started().UTC().Format(time.RFC3339))
-	case !n.Heartbeat.IsZero() && quiet > silence:
+	case !n.Heartbeat.IsZero() && n.Ready.Status == corev1.ConditionUnknown: // its control plane has missed it; our clock may be another
 		return fail(nodeSilent, "see whether it runs, and what its kubelet says: "+console, "its kubelet reported last at %s, %s ago", n.Heartbeat.UTC().Format(time.RFC3339), quiet.Round(time.Second))
 	case n.Ready.Status == corev1.ConditionTrue:
 		return ok("Node %s is Ready, %s", w.name, w.after(n.Ready.LastTransitionTime.Time))

@@ -1,0 +1,98 @@
+package diagnose
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+// at is the step of one stage.
+func at(f Facts, stage string) step.Step {
+	steps, _ := Worker(f, "w1")
+	if i := slices.IndexFunc(steps, func(s step.Step) bool { return s.Name == stage }); i >= 0 {
+		return steps[i]
+	}
+	return step.Step{}
+}
+
+func expiresAt(o *metav1.ObjectMeta, at time.Time) {
+	o.Annotations = map[string]string{hyperv1.IgnitionServerTokenExpirationTimestampAnnotation: at.Format(time.RFC3339)}
+}
+
+// An old machine is judged by its age only if it is known not to have joined.
+func TestAMachineThatHasJoinedNeedsNoToken(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	f.Machines.Is[0].Created = ago(12 * time.Hour)
+	expiresAt(&f.Tokens.Is[0], ago(time.Hour))
+	g.Expect(at(f, "ignition")).To(And(HaveField("Outcome", step.OK), HaveField("Says", HavePrefix("it has fetched"))))
+	f = joined()
+	f.Machines.Is[0].Created, f.Hosted = ago(12*time.Hour), Read[Hosted]{Unread: "no answer"}
+	g.Expect(at(f, "ignition").Outcome).To(Equal(step.OK))
+}
+
+// Whether a worker is past something, only the hosted cluster tells.
+func TestNoFaultStopsAWorkerOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
+	for _, cause := range []string{"wrong-hostname", "dns-down", "name-missing", "proxy-down", "no-route", "backend-down", "ignition-down", "no-token"} {
+		t.Run(cause, func(t *testing.T) {
+			g, f := NewWithT(t), joined()
+			brokenBy[cause](&f)
+			f.Hosted = Read[Hosted]{Unread: "you may not"}
+			steps, _ := Worker(f, "w1")
+			g.Expect(steps).To(ContainElement(And(HaveField("See", Page+cause), HaveField("Outcome", step.Warn))))
+			g.Expect(step.Worst(steps)).To(Equal(step.Unread))
+		})
+	}
+	g, f := NewWithT(t), joined()
+	f.Proxy.Is.Status.Backends[0].Healthy, f.Hosted = 0, Read[Hosted]{Unread: "no answer"}
+	g.Expect(at(f, "backends")).To(And(HaveField("See", Page+backendDown), HaveField("Outcome", step.Fail)), "an API that is down stops all")
+}
+
+// While a NodePool replaces its machines, its annotation names the old config.
+func TestATokenOfTheNewConfigSuffices(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	absent(&f)
+	f.NodePools.Is[0].Annotations = map[string]string{"hypershift.openshift.io/nodePoolCurrentConfigVersion": "91bf131f"}
+	expiresAt(&f.Tokens.Is[0], ago(time.Hour))
+	f.Tokens.Is = append(f.Tokens.Is, metav1.ObjectMeta{Name: "token-c1-gpu-11111111"})
+	g.Expect(at(f, "ignition").See).To(Equal(Page+tokenExpired), "that of another NodePool does not")
+	f.Tokens.Is = append(f.Tokens.Is, metav1.ObjectMeta{Name: "token-c1-22222222"})
+	g.Expect(at(f, "ignition")).To(And(HaveField("Outcome", step.OK), HaveField("Says", ContainSubstring("token-c1-22222222"))))
+}
+
+// HyperShift writes False when it does not find the token's Secret.
+func TestAMissingSecretIsNoInvalidConfig(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	brokenBy["payload-invalid"](&f)
+	c := &f.NodePools.Is[0].Status.Conditions[0]
+	c.Status, c.Reason = corev1.ConditionFalse, hyperv1.NodePoolNotFoundReason
+	f.Tokens.Is = nil
+	g.Expect(at(f, "ignition").See).To(Equal(Page + noToken))
+}
+
+// Heartbeats are of the hosted cluster's clock.
+func TestAReadyNodeIsNotSilent(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	n := f.Hosted.Is.Nodes["w1"]
+	n.Heartbeat = ago(10 * time.Minute)
+	f.Hosted.Is.Nodes["w1"] = n
+	g.Expect(at(f, "node").Outcome).To(Equal(step.OK))
+	n.Ready.Status = corev1.ConditionFalse
+	f.Hosted.Is.Nodes["w1"] = n
+	g.Expect(at(f, "node").See).To(Equal(Page + nodeNotReady))
+}
+
+// The hosted cluster's names go into no command unless they are names.
+func TestACommandHasOnlyNames(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	brokenBy["csr-pending"](&f)
+	g.Expect(at(f, "certificate").Do).To(HaveSuffix("oc adm certificate approve csr-1"))
+	f.Hosted.Is.Requests[0].Name = "csr-1; reboot"
+	g.Expect(at(f, "certificate")).To(And(HaveField("See", Page+requestPending), HaveField("Do", Not(ContainSubstring("reboot")))))
+}
