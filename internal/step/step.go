@@ -16,6 +16,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 )
 
 // Outcome is the first word of a step.
@@ -67,7 +70,7 @@ func Lines(to io.Writer, steps []Step) error {
 			fmt.Fprintln(to)
 		}
 		if i == 0 || s.Section != section {
-			fmt.Fprintln(to, s.Section)
+			fmt.Fprintln(to, plain(s.Section))
 		}
 		section = s.Section
 		if err := s.line(to); err != nil {
@@ -78,14 +81,27 @@ func Lines(to io.Writer, steps []Step) error {
 }
 
 func (s Step) line(to io.Writer) error {
-	_, err := fmt.Fprintf(to, "  %-6s  %s\n", s.Outcome, s.Says)
+	_, err := fmt.Fprintf(to, "  %-6s  %s\n", s.Outcome, plain(s.Says))
 	if s.Do != "" {
-		_, err = fmt.Fprintf(to, "          do:  %s\n", s.Do)
+		_, err = fmt.Fprintf(to, "          do:  %s\n", plain(s.Do))
 	}
 	if s.See != "" {
 		_, err = fmt.Fprintf(to, "          see: %s\n", s.See)
 	}
 	return err
+}
+
+// plain is text on one line, with characters that a terminal would act on written as in Go: much of it others have written.
+func plain(text string) string {
+	var all strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			all.WriteRune(r)
+		} else {
+			all.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return all.String()
 }
 
 // version of what JSON writes: it rises when a field is removed or changes its meaning, and not when one is added.

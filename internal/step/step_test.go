@@ -72,3 +72,11 @@ func TestTheWorstOutcome(t *testing.T) {
 	g.Expect(of(step.Warn, step.Unread, step.OK)).To(Equal(step.Unread))
 	g.Expect(of(step.Fail, step.Unread)).To(Equal(step.Fail))
 }
+
+// A condition's message, or a CSR's name in a hosted cluster, may hold anything.
+func TestLinesObeyNobody(t *testing.T) {
+	g := NewWithT(t)
+	var text bytes.Buffer
+	g.Expect(step.Lines(&text, []step.Step{{Section: "Worker \x1b[2J", Outcome: step.Fail, Says: "denied:\n  ok      it runs\u202e, naïve…", Do: "wait\r", See: "docs"}})).To(Succeed())
+	g.Expect(text.String()).To(Equal("Worker \\x1b[2J\n  fail    denied:\\n  ok      it runs\\u202e, naïve…\n          do:  wait\\r\n          see: docs\n"))
+}
