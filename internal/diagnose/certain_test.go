@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -95,4 +96,65 @@ func TestACommandHasOnlyNames(t *testing.T) {
 	g.Expect(at(f, "certificate").Do).To(HaveSuffix("oc adm certificate approve csr-1"))
 	f.Hosted.Is.Requests[0].Name = "csr-1; reboot"
 	g.Expect(at(f, "certificate")).To(And(HaveField("See", Page+requestPending), HaveField("Do", Not(ContainSubstring("reboot")))))
+}
+
+func TestAMachineThatChangesIsAwaited(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	f.Machines.Is[0].Runs, f.Machines.Is[0].Changes = false, true
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps).To(ConsistOf(And(HaveField("Name", "machine"), HaveField("See", Page+booting))))
+}
+
+// What the caller may not read, he is not told the opposite of.
+func TestWhatIsUnreadIsNoCause(t *testing.T) {
+	const why = "you may not list them"
+	for name, c := range map[string]struct {
+		change      func(*Facts)
+		stage, says string
+		outcome     step.Outcome
+	}{
+		"networks":          {func(f *Facts) { f.Machines.Is[0].Cards[0].Network, f.Networks.Unread = "default/alias", why }, "card", "whether default/alias is the VLAN of default/vlan100: NetworkAttachmentDefinitions not read: " + why, step.Unread},
+		"the DHCPServer":    {func(f *Facts) { unleased(f); f.DHCP = Read[*v1alpha1.DHCPServer]{Unread: why} }, "lease", "without the DHCPServer", step.Skip},
+		"events":            {func(f *Facts) { unleased(f); f.Warnings.Unread = why }, "lease", "whether another DHCP server answers it: events not read: " + why, step.Unread},
+		"no lease, no CSR":  {func(f *Facts) { unleased(f); f.Warnings.Unread = why }, "certificate", "it has no lease", step.Warn},
+		"NetworkPolicies":   {func(f *Facts) { brokenBy["network-policy"](f); f.Policies = Read[[]string]{Unread: why} }, "backends", "whether a NetworkPolicy is missing is not known: " + why, step.Fail},
+		"no hosted cluster": {func(f *Facts) { brokenBy["network-policy"](f); f.Infra.Spec.HostedClusterRef, f.Policies.Is = nil, nil }, "backends", "no target of ignition answers the proxy: ", step.Fail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, f := NewWithT(t), joined()
+			c.change(&f)
+			s := at(f, c.stage)
+			g.Expect(s.Says).To(ContainSubstring(c.says))
+			g.Expect(s.Outcome).To(Equal(c.outcome))
+			g.Expect(s.See).NotTo(Equal(Page + policyMissing))
+		})
+	}
+}
+
+// What is being rolled out, or waits for the control plane, comes by itself; a worker that has passed it does not wait for it.
+func TestWhatProgressesIsAwaited(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	breaks(&f, "DNSReady", "Progressing")
+	g.Expect(at(f, "names")).To(And(HaveField("Outcome", step.Warn), HaveField("See", Page+booting)))
+	g.Expect(at(f, "tunnel").Outcome).To(Equal(step.OK), "the walk of a Ready worker goes on")
+	absent(&f)
+	g.Expect(at(f, "proxy")).To(Equal(step.Step{}), "that of a new one does not")
+	f = joined()
+	unleased(&f)
+	breaks(&f, "EndpointsResolved", "WaitingForControlPlane")
+	f.DHCP.Is, f.DNS.Is, f.Proxy.Is = nil, nil, nil
+	for _, s := range Infra(f) {
+		g.Expect(s.Outcome).NotTo(Equal(step.Fail), s.Says)
+	}
+}
+
+// A machine that starts again has a lease that ended while it was off.
+func TestALeaseThatEndedBeforeTheStartSaysNothing(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	absent(&f)
+	f.Machines.Is[0].Started = ago(10 * time.Second)
+	f.Leases.Is[0].Spec.DurableUntilTime = metav1.NewMicroTime(ago(time.Minute))
+	g.Expect(at(f, "lease").See).To(Equal(Page + booting))
+	f.Machines.Is[0].Started = ago(2 * time.Minute)
+	g.Expect(at(f, "lease").See).To(Equal(Page + leaseEnded))
 }

@@ -55,13 +55,13 @@ type Machine struct {
 	Name, Pool string
 	// Created is the VirtualMachine's; its user data, and the token in that, are as old.
 	Created time.Time
-	// Started is when its instance was created; zero if there is none.
+	// Started is when its instance began to run; zero if there is none.
 	Started time.Time
 	// Status is the VirtualMachine's printable status, or else its instance's phase.
 	Status string
-	// Runs says whether there is an instance that has not ended.
-	Runs  bool
-	Cards []Card
+	// Runs says whether there is an instance that runs; Changes, whether KubeVirt is about to start, to stop or to delete it.
+	Runs, Changes bool
+	Cards         []Card
 }
 
 // Card is a network card of a machine. Network is its NetworkAttachmentDefinition as namespace/name; empty on the pod network.

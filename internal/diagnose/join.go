@@ -174,6 +174,9 @@ func (f Facts) unasked(w worker) step.Step {
 			return fail(otherName, "restart the machine that calls itself so: it takes its name from DHCP when it boots", "no kubelet asked as %s, and one asks as %q, which no machine is called (CSR %s)", w.name, r.Host, r.Name)
 		}
 	}
+	if w.lease == nil && f.Leases.Unread == "" && (f.DHCP.Unread != "" || f.DHCP.Is != nil) {
+		return waits("no kubelet has asked for a certificate as %s: it has no lease", w.name)
+	}
 	since := w.started()
 	if w.lease != nil && w.lease.CreationTimestamp.After(since) {
 		since = w.lease.CreationTimestamp.Time

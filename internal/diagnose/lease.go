@@ -24,6 +24,8 @@ func machine(w worker, f Facts) step.Step {
 		return unread("virtual machines in "+f.controlPlane(), f.Machines.Unread)
 	case m == nil:
 		return skip("%s is no virtual machine of KubeVirt in %s", w.name, f.controlPlane())
+	case m.Changes:
+		return waits("the virtual machine is being started, stopped or deleted: %s", m.Status)
 	case !m.Runs:
 		return fail(notRunning, fmt.Sprintf("kubectl -n %s describe vm %s; then start it", f.controlPlane(), m.Name), "the virtual machine does not run: %s", m.Status)
 	}
@@ -45,6 +47,9 @@ func card(w worker, f Facts) step.Step {
 		} else if other := f.sharing(m, c.MAC); other != "" {
 			return fail(duplicateMAC, fmt.Sprintf("kubectl -n %s edit vm %s: remove macAddress, and start it again", f.controlPlane(), m.Name), "virtual machine %s has its hardware address %s too", other, c.MAC)
 		}
+	}
+	if len(elsewhere) == len(m.Cards) && f.Networks.Unread != "" {
+		return unread("whether "+strings.Join(elsewhere, ", ")+" is the VLAN of "+f.network()+": NetworkAttachmentDefinitions", f.Networks.Unread)
 	}
 	if len(elsewhere) == len(m.Cards) {
 		return fail(otherNetwork, fmt.Sprintf("name %s in spec.platform.kubevirt.additionalNetworks of NodePool %s, or have the Infra serve that network", f.network(), m.Pool),
@@ -80,13 +85,13 @@ func (f Facts) sharing(m *Machine, mac string) string {
 }
 
 func leased(w worker, f Facts) step.Step {
-	switch l := w.lease; {
+	switch l, start := w.lease, w.started(); {
 	case f.Leases.Unread != "":
 		return unread("leases", f.Leases.Unread)
 	case f.DHCP.Unread == "" && f.DHCP.Is == nil:
 		return skip("DHCP is disabled")
-	case l == nil || l.Spec.State == v1alpha1.LeaseReleased: // of an earlier start, or of a machine that was called so before
-		return f.unleased(w)
+	case l == nil || l.Spec.State == v1alpha1.LeaseReleased || l.Spec.State == v1alpha1.LeaseBound && l.Spec.DurableUntilTime.Time.Before(start):
+		return f.unleased(w) // the lease is of an earlier start, or of a machine that was called so before
 	case l.Spec.State == v1alpha1.LeaseDeclined:
 		return fail(addressInUse, "find that host, or exclude the address (dhcp.excludeRanges)", "it was given %s, found another host there, and declined it", l.Spec.IP)
 	case !bound(l, f.Now):
@@ -104,6 +109,9 @@ func bound(l *v1alpha1.DHCPLease, now time.Time) bool {
 
 // unleased finds out why a machine has no lease.
 func (f Facts) unleased(w worker) step.Step {
+	if f.DHCP.Unread != "" {
+		return skip("it has no lease; why is not known without the DHCPServer")
+	}
 	if c := exhausted(f.DHCP.Is); c != nil {
 		return fail(noAddress, "do what that says", "it has no lease, and %s", c.Message)
 	}
@@ -117,6 +125,9 @@ func (f Facts) unleased(w worker) step.Step {
 	}
 	if w.runs(f) < leaseTakes {
 		return waits("it started %s ago and has no lease yet", w.runs(f))
+	}
+	if f.Warnings.Unread != "" {
+		return unread("it has no lease, and whether another DHCP server answers it: events", f.Warnings.Unread)
 	}
 	return fail(noDiscover, fmt.Sprintf("see on its console whether it boots (virtctl -n %s console %s); then whether the node's bridge of %s carries the VLAN to the nodes of %s",
 		f.controlPlane(), w.name, f.network(), serving(f.DHCP.Is.Status.Instances)), "it started %s ago and has no lease: its DISCOVER has not reached DHCP, or it sends none", w.runs(f))

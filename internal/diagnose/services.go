@@ -45,7 +45,18 @@ func on(enabled *bool) bool { return ptr.Deref(enabled, true) }
 
 // told repeats a condition, whose message says what to do.
 func told(cause string, c *metav1.Condition) step.Step {
+	if c.Reason == "Progressing" || c.Reason == "WaitingForControlPlane" {
+		return waits("%s is False (%s): %s", c.Type, c.Reason, c.Message)
+	}
 	return fail(cause, "do what that says; docs/reference/findings.md explains "+c.Reason, "%s is False (%s): %s", c.Type, c.Reason, c.Message)
+}
+
+// missing is a child that ought to be there; what holds the Infra back explains it.
+func (f Facts) missing(cause, child string) step.Step {
+	if c := refused(f); c != nil {
+		return told(infraRefused, c)
+	}
+	return fail(cause, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no %s", child)
 }
 
 func dhcpServes(f Facts) step.Step {
@@ -56,7 +67,7 @@ func dhcpServes(f Facts) step.Step {
 	case d.Unread != "":
 		return unread("the DHCPServer", d.Unread)
 	case d.Is == nil && on(f.Infra.Spec.InfraComponents.DHCP.Enabled):
-		return fail(dhcpDown, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no DHCPServer %s", names.DHCPServer(f.Infra.Name))
+		return f.missing(dhcpDown, "DHCPServer "+names.DHCPServer(f.Infra.Name))
 	case d.Is == nil:
 		return skip("DHCP is disabled: workers get their addresses elsewhere")
 	}
@@ -88,7 +99,7 @@ func namesServed(f Facts) step.Step {
 	case d.Unread != "":
 		return unread("the DNSServer", d.Unread)
 	case d.Is == nil && on(f.Infra.Spec.InfraComponents.DNS.Enabled):
-		return fail(dnsDown, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no DNSServer %s", names.DNSServer(f.Infra.Name))
+		return f.missing(dnsDown, "DNSServer "+names.DNSServer(f.Infra.Name))
 	case d.Is == nil:
 		return skip("DNS is disabled: workers resolve names elsewhere")
 	}
@@ -159,7 +170,7 @@ func proxyServes(f Facts) step.Step {
 	case p.Unread != "":
 		return unread("the ProxyServer", p.Unread)
 	case p.Is == nil && on(f.Infra.Spec.InfraComponents.Proxy.Enabled):
-		return fail(proxyDown, "kubectl -n "+f.Infra.Namespace+" describe infra "+f.Infra.Name, "there is no ProxyServer %s", names.ProxyServer(f.Infra.Name))
+		return f.missing(proxyDown, "ProxyServer "+names.ProxyServer(f.Infra.Name))
 	case p.Is == nil:
 		return skip("the proxy is disabled: workers reach the control plane by another way")
 	}
@@ -197,7 +208,11 @@ func backendsAnswer(f Facts) step.Step {
 		if policy := f.missingPolicy(b.Name); policy != "" && b.Total > 0 { // without a pod that is ready there is no policy either
 			return fail(policyMissing, f.unpause(), "no target of %s answers the proxy, and NetworkPolicy %s, which lets the proxy in, is not there", b.Name, policy)
 		}
-		return fail(backendDown, "kubectl -n "+f.controlPlane()+" get pods,endpointslices; what the message names has to run, and let the proxy's pods in", "no target of %s answers the proxy: %s", b.Name, b.Message)
+		down := fail(backendDown, "kubectl -n "+f.controlPlane()+" get pods,endpointslices; what the message names has to run, and let the proxy's pods in", "no target of %s answers the proxy: %s", b.Name, b.Message)
+		if f.Policies.Unread != "" && b.Total > 0 {
+			down.Says += "; whether a NetworkPolicy is missing is not known: " + f.Policies.Unread
+		}
+		return down
 	}
 	return ok("all backends that a worker needs answer the proxy (%s)", f.Proxy.Is.Status.HealthyBackends)
 }
@@ -206,7 +221,7 @@ func backendsAnswer(f Facts) step.Step {
 // konnectivity port and to none of the others (upstream.md).
 func (f Facts) missingPolicy(backend string) string {
 	for _, b := range f.Proxy.Is.Spec.Backends {
-		if b.Name != backend || b.TargetService == "" || f.Policies.Unread != "" {
+		if b.Name != backend || b.TargetService == "" || f.Policies.Unread != "" || f.Infra.Spec.HostedClusterRef == nil { // without which none are read
 			continue
 		}
 		policy := names.Qualified(f.Infra.Namespace, f.Proxy.Is.Name) + "." + string(b.TargetService)

@@ -64,7 +64,7 @@ func (r reader) visit(secret *corev1.Secret, machines []diagnose.Machine) (seen 
 		seen.Unread = fmt.Sprintf("its API %s: %s", access.Server, bounded.Why(err, access))
 		return seen
 	}
-	seen.Is.Tunnels = tunnels(ctx, api, access, seen.Is.Nodes, machines)
+	seen.Is.Tunnels = tunnels(r.ctx, api, access, seen.Is.Nodes, machines)
 	return seen
 }
 
@@ -119,8 +119,7 @@ func ofRequest(r *certv1.CertificateSigningRequest) diagnose.Request {
 	return is
 }
 
-// tunnels asks kubelets of Ready Nodes for their health, as the control plane does: through konnectivity. An answer of the kubelet that it
-// refuses is an answer.
+// tunnels asks kubelets of Ready Nodes for their health, as the control plane does: through konnectivity. One that was not asked is not there.
 func tunnels(ctx context.Context, api *bounded.API, access kubeconfig.Access, nodes map[string]diagnose.Node, machines []diagnose.Machine) map[string]string {
 	var (
 		mu    sync.Mutex
@@ -132,23 +131,32 @@ func tunnels(ctx context.Context, api *bounded.API, access kubeconfig.Access, no
 			continue
 		}
 		all = append(all, func() {
-			answer := asked(ctx, api, access, m.Name)
+			answer, was := asked(ctx, api, access, m.Name)
 			mu.Lock()
 			defer mu.Unlock()
-			found[m.Name] = answer
+			if was {
+				found[m.Name] = answer
+			}
 		})
 	}
 	together(all...)
 	return found
 }
 
-func asked(ctx context.Context, api *bounded.API, access kubeconfig.Access, node string) string {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+// asked is why a kubelet did not answer; empty if it did, also by refusing. It says false if it was not asked: our own time was over, or the API
+// server itself refused.
+func asked(whole context.Context, api *bounded.API, access kubeconfig.Access, node string) (why string, was bool) {
+	ctx, cancel := context.WithTimeout(whole, 3*time.Second)
 	defer cancel()
 	_, err := api.Do(ctx, bounded.Request{Verb: http.MethodGet, Path: "/api/v1/nodes/" + node + "/proxy/healthz", Accept: "*/*"})
 	var status *apierrors.StatusError
-	if err == nil || errors.As(err, &status) && status.ErrStatus.Code < http.StatusInternalServerError {
-		return ""
+	switch {
+	case err == nil:
+		return "", true
+	case errors.As(err, &status) && status.ErrStatus.Code < http.StatusInternalServerError:
+		return "", apierrors.IsUnexpectedServerError(err) // a kubelet answers with text, an API server with a Status
+	case whole.Err() != nil:
+		return "", false
 	}
-	return bounded.Why(err, access)
+	return bounded.Why(err, access), true
 }

@@ -2,8 +2,10 @@ package diagnosecli
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +30,12 @@ type machine struct {
 		} `json:"template"`
 	} `json:"spec"`
 	Status struct {
-		Phase           string `json:"phase"`
+		Phase string `json:"phase"`
+		// Transitions say when the phases began.
+		Transitions []struct {
+			Phase string      `json:"phase"`
+			At    metav1.Time `json:"phaseTransitionTimestamp"`
+		} `json:"phaseTransitionTimestamps"`
 		PrintableStatus string `json:"printableStatus"`
 		Interfaces      []struct {
 			Name string `json:"name"`
@@ -68,14 +75,13 @@ func (r reader) machines() (all diagnose.Read[[]diagnose.Machine]) {
 	if all.Unread = cmp.Or(whys[0], whys[1]); all.Unread != "" {
 		return all
 	}
-	running := map[string]machine{}
+	instances := map[string]*machine{}
 	for _, i := range vmis {
-		running[i.Name] = i
+		instances[i.Name] = &i
 	}
 	for _, vm := range vms {
 		if pool := vm.Labels[hyperv1.NodePoolNameLabel]; pool != "" {
-			i, is := running[vm.Name]
-			all.Is = append(all.Is, ofMachine(vm, i, is, r.controlPlane))
+			all.Is = append(all.Is, ofMachine(vm, instances[vm.Name], r.controlPlane))
 		}
 	}
 	return all
@@ -99,14 +105,16 @@ func readUnstructured(r reader, kind schema.GroupVersionKind, namespace, resourc
 	return list.Items, unread
 }
 
-func ofMachine(vm, i machine, runs bool, namespace string) diagnose.Machine {
-	m := diagnose.Machine{Name: vm.Name, Pool: vm.Labels[hyperv1.NodePoolNameLabel], Created: vm.CreationTimestamp.Time, Status: cmp.Or(vm.Status.PrintableStatus, i.Status.Phase, "it has no instance")}
-	spec := i.Spec.instance
-	if runs {
-		m.Started, m.Runs = i.CreationTimestamp.Time, i.Status.Phase != "Succeeded" && i.Status.Phase != "Failed"
-	} else if vm.Spec.Template != nil {
+// ofMachine is a VirtualMachine with its instance; nil if it has none.
+func ofMachine(vm machine, i *machine, namespace string) diagnose.Machine {
+	m := diagnose.Machine{Name: vm.Name, Pool: vm.Labels[hyperv1.NodePoolNameLabel], Created: vm.CreationTimestamp.Time, Changes: changes(vm, i)}
+	var spec instance
+	if i != nil {
+		m.Started, m.Runs, spec = i.started(), i.Status.Phase == running, i.Spec.instance
+	} else if i = (&machine{}); vm.Spec.Template != nil {
 		spec = vm.Spec.Template.Spec
 	}
+	m.Status = cmp.Or(vm.Status.PrintableStatus, i.Status.Phase, "it has no instance that runs")
 	macs := map[string]string{}
 	for _, n := range i.Status.Interfaces {
 		macs[n.Name] = n.MAC
@@ -121,6 +129,36 @@ func ofMachine(vm, i machine, runs bool, namespace string) diagnose.Machine {
 		m.Cards = append(m.Cards, diagnose.Card{MAC: cmp.Or(macs[n.Name], n.MACAddress), Network: networks[n.Name]})
 	}
 	return m
+}
+
+// running is the phase of an instance whose guest runs.
+const running = "Running"
+
+// started is when the guest began to run; before that the instance waited for a node, and for its disks.
+func (m *machine) started() time.Time {
+	for _, t := range m.Status.Transitions {
+		if t.Phase == running {
+			return t.At.Time
+		}
+	}
+	return m.CreationTimestamp.Time
+}
+
+// broken are the printable statuses that somebody has to mend (kubevirt.io/api core/v1, VirtualMachinePrintableStatus).
+var broken = []string{"CrashLoopBackOff", "ErrorUnschedulable", "ErrImagePull", "ImagePullBackOff", "ErrorPvcNotFound", "ErrorDataVolumeNotFound", "DataVolumeError"}
+
+// changes says whether KubeVirt is at work: it deletes the machine or its instance, or has not brought it to run yet.
+func changes(vm machine, i *machine) bool {
+	if vm.DeletionTimestamp != nil || i != nil && i.DeletionTimestamp != nil {
+		return true
+	}
+	if slices.Contains(broken, vm.Status.PrintableStatus) {
+		return false
+	}
+	if i == nil {
+		return vm.Status.PrintableStatus != "Stopped"
+	}
+	return slices.Contains([]string{"", "Pending", "Scheduling", "Scheduled"}, i.Status.Phase)
 }
 
 // qualified is a network's name with its namespace, which is the machine's if none is written.
