@@ -4,11 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/diagnosecli"
 	"github.com/cldmnky/oooi/internal/step"
@@ -50,7 +55,7 @@ func newDiagnoseCommand() *cobra.Command {
 
 // diagnosed finds what a name means, reads it and judges it.
 func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.Step, error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(cmd.Context(), perInfra)
 	defer cancel()
 	namespace, err := cluster.namespace()
 	if err != nil {
@@ -64,14 +69,35 @@ func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.S
 	if err != nil {
 		return nil, err
 	}
+	unread := map[string]bool{}
 	for i := range infras {
-		facts := diagnosecli.See(ctx, api, &infras[i], cluster.serverTime(ctx))
+		facts := seen(cmd.Context(), cluster, api, &infras[i])
 		if isInfra {
 			return diagnose.Infra(facts), nil
 		}
 		if steps, is := diagnose.Worker(facts, name); is {
 			return steps, nil
 		}
+		unread["virtual machines: "+facts.Machines.Unread] = facts.Machines.Unread != ""
+		unread["leases: "+facts.Leases.Unread] = facts.Leases.Unread != ""
 	}
-	return nil, fmt.Errorf("no Infra in namespace %s is called %s, and no worker of one: choose the Infra's namespace with -n", namespace, name)
+	return nil, nobody(namespace, name, unread)
+}
+
+// perInfra is the time to read one Infra's surroundings.
+const perInfra = 9 * time.Second
+
+func seen(ctx context.Context, cluster *clusterFlags, api client.Client, infra *v1alpha1.Infra) diagnose.Facts {
+	ctx, cancel := context.WithTimeout(ctx, perInfra)
+	defer cancel()
+	return diagnosecli.See(ctx, api, infra, cluster.serverTime(ctx))
+}
+
+// nobody has a name, unless something that was not read has it.
+func nobody(namespace, name string, unread map[string]bool) error {
+	maps.DeleteFunc(unread, func(_ string, is bool) bool { return !is })
+	if len(unread) > 0 {
+		return fmt.Errorf("no Infra in namespace %s is called %s, and no worker that was read; not read were %s", namespace, name, strings.Join(slices.Sorted(maps.Keys(unread)), "; "))
+	}
+	return fmt.Errorf("no Infra in namespace %s is called %s, and no worker of one: choose the Infra's namespace with -n", namespace, name)
 }
