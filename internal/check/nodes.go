@@ -72,6 +72,8 @@ func (f Facts) nodesOf(infra *v1alpha1.Infra) step.Step {
 			selector, _ = labels.ConvertSelectorToLabelsMap(text) // a node selector, as WithNodes wrote it
 		}
 		switch on := f.ready(selector, resource); {
+		case len(ready) == 0:
+			return fail("kubectl get nodes", "Infra %s/%s: no node is Ready and takes pods, so no pod of %s starts", infra.Namespace, infra.Name, c.Name)
 		case len(on) == 0:
 			return fail("label the nodes that have the VLAN: kubectl label node NODE "+strings.ReplaceAll(selector.String(), ",", " "),
 				"Infra %s/%s: no Ready node has %s, so no pod of %s starts", infra.Namespace, infra.Name, wants(selector, resource), c.Name)

@@ -92,10 +92,12 @@ func operatorRights(f Facts) []step.Step {
 		return one(skip("the operator's rights are not checked: %s", f.absent()))
 	case f.Denied.Unread != "":
 		return one(unread("the operator's rights", f.Denied.Unread))
+	case len(lacks) > 0 && f.skewed(): // another version may need others
+		return one(warn(theSame, "the operator's ServiceAccount may not: %s; this oooi is of another version, whose operator needs it", first(lacks)))
 	case len(lacks) > 0:
 		return one(fail("apply the Roles of the operator's version: helm upgrade, or make deploy, from its tree", "the operator's ServiceAccount may not: %s", first(lacks)))
 	}
-	return one(ok("the operator's ServiceAccount has its rights"))
+	return one(ok("the operator's ServiceAccount has its cluster-wide rights"))
 }
 
 // Creates is what an installation creates.
@@ -116,8 +118,7 @@ var Creates = []Right{
 	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings", Namespace: "*"},
 }
 
-// Installing are the rights that an installation into a namespace needs. Kubernetes lets somebody grant only rights that he has, unless he may
-// escalate.
+// Installing are the rights that an installation into a namespace needs, beside Escalate or all that it grants.
 func Installing(namespace string) (all []Right) {
 	for _, r := range Creates {
 		if r.Verb = "create"; r.Namespace == "*" {
@@ -125,7 +126,15 @@ func Installing(namespace string) (all []Right) {
 		}
 		all = append(all, r)
 	}
-	return append(all, Right{"escalate", "rbac.authorization.k8s.io", "clusterroles", "", ""})
+	return all
+}
+
+// Escalate lets somebody grant rights that he has not; without it, Kubernetes lets him grant only his own.
+var Escalate = Right{"escalate", "rbac.authorization.k8s.io", "clusterroles", "", ""}
+
+// Granted are the rights that an installation with all its parts grants the operator.
+func Granted(namespace string) []Right {
+	return Manager{VLAN: true, Bridges: true, Elects: true, Webhook: true, OwnCertificate: true}.Needed(namespace)
 }
 
 func installRights(f Facts) []step.Step {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -47,6 +49,7 @@ func TestTheCheckSaysWhatIsWrong(t *testing.T) {
 		w.Expect(w.cluster.Install(copies(foreign)...)).To(Succeed())
 		t.Run("a platform", func(t *testing.T) { w.says(t, "pre-platform", asked{before: true}) })
 		t.Run("without rights", func(t *testing.T) { w.says(t, "pre-nobody", asked{before: true, as: w.as("nobody")}) })
+		t.Run("with the rights that are granted, and none to escalate", w.grants)
 		t.Run("not installed", func(t *testing.T) { w.says(t, "no-operator", asked{}) })
 	})
 	back()
@@ -73,6 +76,35 @@ func TestTheCheckSaysWhatIsWrong(t *testing.T) {
 		w.scale(2)
 	})
 	t.Run("as before", func(t *testing.T) { w.says(t, "infra", asked{}) })
+}
+
+// grants: who has what the operator will have, may give it that.
+func (w *world) grants(t *testing.T) {
+	g := NewWithT(t)
+	installs := func() []step.Step {
+		steps, err := w.run(asked{before: true, as: w.as("owner", "owns")})
+		g.Expect(err).NotTo(HaveOccurred())
+		return steps
+	}
+	rights := func(outcome step.Outcome, says string) types.GomegaMatcher {
+		return ContainElement(And(HaveField("Name", "install-rights"), HaveField("Outcome", outcome), HaveField("Says", ContainSubstring(says))))
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "owns"}, Rules: rules(check.Installing("oooi-system"))}
+	w.ensure(role)
+	g.Eventually(installs).Should(rights(step.Fail, "you may not: escalate clusterroles.rbac.authorization.k8s.io"))
+	w.change(role, func() { role.Rules = append(role.Rules, rules(check.Granted("oooi-system"))...) })
+	g.Eventually(installs).Should(rights(step.OK, "you may create all"))
+}
+
+func rules(rights []check.Right) (all []rbacv1.PolicyRule) {
+	for _, r := range rights {
+		rule := rbacv1.PolicyRule{Verbs: []string{r.Verb}, APIGroups: []string{r.Group}, Resources: []string{r.Resource}}
+		if r.Name != "" {
+			rule.ResourceNames = []string{r.Name}
+		}
+		all = append(all, rule)
+	}
+	return all
 }
 
 // rights: whoever may read less is told of the rest which right is missing.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +59,15 @@ func (r *Reader) Before(ctx context.Context) (check.Facts, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Refused = r.lacks(ctx, check.Installing(r.Namespace), nil)
+	f.Refused = r.lacks(ctx, append(check.Installing(r.Namespace), check.Escalate), nil)
+	if !slices.Contains(f.Refused.Is, check.Escalate.String()) {
+		return f, nil
+	}
+	if own := r.lacks(ctx, check.Granted(r.Namespace), nil); own.Unread != "" {
+		f.Refused = own
+	} else if len(own.Is) == 0 { // what he has himself he may grant
+		f.Refused.Is = slices.DeleteFunc(f.Refused.Is, func(right string) bool { return right == check.Escalate.String() })
+	}
 	return f, nil
 }
 

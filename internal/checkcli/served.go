@@ -134,6 +134,9 @@ func (r *Reader) forward(ctx context.Context, pod types.NamespacedName, port int
 	case err = <-ended:
 		cancel()
 		return 0, nil, cmp.Or(err, ctx.Err())
+	case <-ctx.Done(): // the forwarder does not end while it dials
+		cancel()
+		return 0, nil, ctx.Err()
 	}
 	stop = func() {
 		cancel()
