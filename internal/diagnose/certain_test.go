@@ -36,6 +36,8 @@ func TestAMachineThatHasJoinedNeedsNoToken(t *testing.T) {
 	f = joined()
 	f.Machines.Is[0].Created, f.Hosted = ago(12*time.Hour), Read[Hosted]{Unread: "no answer"}
 	g.Expect(at(f, "ignition").Outcome).To(Equal(step.OK))
+	expiresAt(&f.Tokens.Is[0], ago(time.Hour))
+	g.Expect(at(f, "ignition")).To(And(HaveField("Outcome", step.Unread), HaveField("Do", Not(ContainSubstring("delete")))))
 }
 
 // Whether a worker is past something, only the hosted cluster tells.

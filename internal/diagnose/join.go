@@ -88,6 +88,9 @@ func (f Facts) token(w worker, pool *hyperv1.NodePool) step.Step {
 	}
 	valid := slices.IndexFunc(ours, func(o metav1.ObjectMeta) bool { until, does := expires(o); return !does || !until.Before(f.Now) })
 	if valid < 0 {
+		if f.Hosted.Unread != "" { // nobody is told to delete a machine that may have joined
+			return unread("its token has expired, which matters only to a worker that has not joined: the hosted cluster", f.Hosted.Unread)
+		}
 		until, _ := expires(ours[0])
 		return fail(tokenExpired, remake(f, w), "the token in Secret %s expired at %s", ours[0].Name, until.UTC().Format(time.RFC3339))
 	}
