@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,8 @@ func TestASysdumpHasNoSecretOfTheCluster(t *testing.T) {
 		for key, encoded := range s.Data {
 			plain, err := base64.StdEncoding.DecodeString(encoded)
 			must(t, err)
-			if len(plain) < 16 || strings.HasSuffix(key, ".crt") || key == "namespace" {
-				continue // certificates are public
+			if !strings.HasSuffix(key, ".key") && !slices.Contains([]string{"kubeconfig", "token", ".dockerconfigjson", "payload", "userData", "value", "key"}, key) {
+				continue // certificates, releases and paths are none
 			}
 			looked++
 			for _, line := range append(strings.Split(string(plain), "\n"), encoded) {
