@@ -168,6 +168,25 @@ func indented(text string) string {
 	return out.String()
 }
 
+// A wildcard that the Infra writes, or wrote before, is no address of *.apps, whatever it is the wildcard of.
+func TestAWrittenWildcardIsNoAddressOfApps(t *testing.T) {
+	for _, hostname := range []v1alpha1.DNSNameOrWildcard{"*.web.example.com", "*.apps.c1.example.com"} {
+		g := gomega.NewWithT(t)
+		in := appsCase{AppsIngress: v1alpha1.AppsIngress{Mode: v1alpha1.AppsLoadBalancer}, Guest: &input.Guest{Service: &corev1.Service{}}}.input(t)
+		written := v1alpha1.DNSEntry{Hostname: hostname, IP: "192.168.100.230"}
+		in.Infra.Spec.InfraComponents.DNS.StaticEntries = []v1alpha1.DNSEntry{written}
+		for range 3 {
+			p := plan.Infra(in)
+			g.Expect(p.Apps.Addresses).To(gomega.BeEmpty())
+			in.Children = children(t, p)
+			g.Expect(in.Children.DNS().Spec.StaticEntries).To(gomega.ContainElement(written))
+		}
+		if in.Infra.Spec.InfraComponents.DNS.StaticEntries = nil; hostname == "*.web.example.com" {
+			g.Expect(plan.Infra(in).Apps.Addresses).To(gomega.BeEmpty(), "the DNSServer has the entry still")
+		}
+	}
+}
+
 // An Infra does not lease what *.apps of a neighbour has or may get. If it leases that already, an older neighbour keeps only what its
 // *.apps has, and a newer one nothing.
 func TestNeighboursLeaveAppsAlone(t *testing.T) {

@@ -34,7 +34,7 @@ func (a Addressed) Holder(at netip.Addr) string {
 // answers says whether our DNS already answers *.apps with an address. It was free when DNS began to, so a neighbour that has or claims
 // it was created or edited later.
 func (a Addressed) answers(at netip.Addr) bool {
-	return slices.Contains(a.Children.Apps().Answers, at)
+	return slices.Contains(a.Children.Apps(a.Infra, a.AppsHostname()).Answers, at)
 }
 
 // Refusal is why *.apps may not use an address. The zero Refusal means that it may.

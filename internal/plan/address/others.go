@@ -109,7 +109,7 @@ func (n Neighbour) keeps(ours map[component.Name]netip.Addr, leased []ipam.Range
 
 // says are the ranges that a neighbour wants kept free, and the addresses with which its DNS already answers *.apps.
 func (n Neighbour) says() (all, answered []ipam.Range) {
-	all, answered = keptForApps(n.Infra, n.Children)
+	all, answered = keptForApps(n.Infra, n.Children, "")
 	for _, e := range published(n.Infra).Endpoints {
 		for _, a := range e.PublishedIPs {
 			all = append(all, ipam.Single(a))

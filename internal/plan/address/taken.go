@@ -74,7 +74,7 @@ func (a Addressed) takenByNeighbours() []ipam.Taken {
 // takenByApps are the addresses of *.apps, including an external IP that *.apps may use but DNS does not answer yet.
 func (a Addressed) takenByApps() []ipam.Taken {
 	var taken []ipam.Taken
-	pool, seen := keptForApps(a.Infra, a.Children)
+	pool, seen := keptForApps(a.Infra, a.Children, a.AppsHostname())
 	for _, r := range pool {
 		taken = append(taken, ipam.Taken{Range: r, By: "appsIngress.metallb.ipAddressPoolRange"})
 	}
@@ -91,15 +91,16 @@ func (a Addressed) takenByApps() []ipam.Taken {
 	return taken
 }
 
-// keptForApps are the addresses that MetalLB may give *.apps, and those with which DNS answers it. DHCP leases none of them.
-func keptForApps(infra *v1alpha1.Infra, children input.Children) (pool, seen []ipam.Range) {
+// keptForApps are the addresses that MetalLB may give *.apps, and those with which DNS answers it, by its host name if that is known. DHCP leases
+// none of them.
+func keptForApps(infra *v1alpha1.Infra, children input.Children, hostname string) (pool, seen []ipam.Range) {
 	if !input.Publishes(infra) {
 		return nil, nil
 	}
 	for _, text := range input.AppsSpec(infra).MetalLB.IPAddressPoolRange {
 		pool = append(pool, input.RangeOf(string(text)))
 	}
-	for _, a := range children.Apps().Answers {
+	for _, a := range children.Apps(infra, hostname).Answers {
 		seen = append(seen, ipam.Single(a))
 	}
 	return pool, seen

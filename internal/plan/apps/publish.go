@@ -34,7 +34,7 @@ func Publish(in address.Addressed) Published {
 		return Published{Addressed: in}
 	}
 	a := &publisher{Addressed: in, spec: input.AppsSpec(in.Infra)}
-	a.before = a.Children.Apps()
+	a.before = a.Children.Apps(a.Infra, a.AppsHostname())
 	a.before.Answers = slices.DeleteFunc(a.before.Answers, func(at netip.Addr) bool { return a.Holder(at) != "" })
 	if len(a.before.HTTPS) == 0 {
 		a.before = a.leadingTo(a.before.Answers, a.before.Source)
@@ -135,7 +135,7 @@ func (a *publisher) unseen(p input.GuestProblem) {
 
 // enter puts the rows into the table. If appsIngress has a mistake, the previous rows stay.
 func (a *publisher) enter() {
-	domain := a.appsDomain()
+	domain := a.AppsDomain()
 	if validation.IsDNS1123Subdomain(domain) != nil {
 		a.find(fail("InvalidDomain", fieldApps+".baseDomain"), "the domain of *.apps is %q, which is no DNS name in lower case; set appsIngress.baseDomain to the cluster's, e.g. c1.example.com", domain)
 		a.keep()
@@ -181,11 +181,4 @@ func (a *publisher) portInUse(e endpoint.Endpoint) string {
 		return e.Name + " has the port of " + b.Name + ", which uses another protocol: changing it would break open connections; choose another port"
 	}
 	return ""
-}
-
-func (a *publisher) appsDomain() string {
-	if a.spec.BaseDomain != "" {
-		return "apps." + string(a.spec.BaseDomain)
-	}
-	return a.ControlPlane().AppsDomain()
 }

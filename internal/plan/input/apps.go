@@ -62,8 +62,9 @@ type AppsRoute struct {
 // External says whether *.apps had an address that MetalLB assigned.
 func (r AppsRoute) External() bool { return len(r.Answers) > 0 }
 
-// Apps is the route that the children have. It is kept, over restarts too, until there is a better one.
-func (c Children) Apps() AppsRoute {
+// Apps is the route that the children have. It is kept, over restarts too, until there is a better one. Where no proxy says the host name of
+// *.apps, hostname does; empty: it is not known, and every wildcard counts that the Infra does not write itself.
+func (c Children) Apps(infra *v1alpha1.Infra, hostname string) AppsRoute {
 	r := AppsRoute{Source: "kept: what was seen in the hosted cluster last"}
 	var proxy []v1alpha1.IPAddress // its addresses; in DNS even without a ProxyServer: every name but *.apps leads there
 	if c.Proxy() != nil {
@@ -82,10 +83,13 @@ func (c Children) Apps() AppsRoute {
 	}
 	var wild []v1alpha1.IPAddress
 	for _, e := range c.DNS().Spec.StaticEntries {
-		if strings.HasPrefix(string(e.Hostname), "*.") {
-			wild = append(wild, e.IP)
-		} else {
+		of := cmp.Or(r.Hostname, hostname, string(e.Hostname))
+		switch {
+		case slices.Contains(infra.Spec.InfraComponents.DNS.StaticEntries, e): // it leads wherever its author likes
+		case !strings.HasPrefix(string(e.Hostname), "*."):
 			proxy = append(proxy, e.IP)
+		case string(e.Hostname) == of:
+			wild = append(wild, e.IP)
 		}
 	}
 	for _, ip := range wild {
@@ -94,6 +98,22 @@ func (c Children) Apps() AppsRoute {
 		}
 	}
 	return r
+}
+
+// AppsDomain is the domain below which the hosted cluster's applications are.
+func (in Input) AppsDomain() string {
+	if base := AppsSpec(in.Infra).BaseDomain; base != "" {
+		return "apps." + string(base)
+	}
+	return in.ControlPlane().AppsDomain()
+}
+
+// AppsHostname is the host name of *.apps; empty while nothing says its domain.
+func (in Input) AppsHostname() string {
+	if in.HostedCluster == nil && AppsSpec(in.Infra).BaseDomain == "" {
+		return ""
+	}
+	return "*." + in.AppsDomain()
 }
 
 func addrPorts(texts []string) []netip.AddrPort {
