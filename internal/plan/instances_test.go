@@ -212,6 +212,28 @@ func TestAnEntryOfTheInfraMakesNoSecondProxyServe(t *testing.T) {
 	}
 }
 
+// An appliance has the address of an entry: neither our pods nor machines get it, unless it is reserved, and our own stay.
+func TestTheAddressOfAnEntryIsNobodyElses(t *testing.T) {
+	g, in := NewWithT(t), changed(t, "{}")
+	before := plan.Infra(in)
+	first := before.Addresses[0].IP
+	at := func(ip v1alpha1.IPAddress) []v1alpha1.DNSEntry {
+		return []v1alpha1.DNSEntry{{Hostname: "git.example.com", IP: ip}, {Hostname: "vm.example.com", IP: "192.168.100.201"}, {Hostname: "nas.example.com", IP: "192.168.100.200"}, {Hostname: "far.example.com", IP: "198.51.100.7"}}
+	}
+	in.Infra.Spec.InfraComponents.DHCP.Reservations = []v1alpha1.Reservation{{IP: "192.168.100.201", MAC: "52:54:00:00:00:01"}}
+	in.Infra.Spec.InfraComponents.DNS.StaticEntries = at(first)
+	p, made := becomes(t, in)
+	g.Expect(p.Addresses).NotTo(ContainElement(HaveField("IP", first)))
+	g.Expect(made.DHCP().Spec.ExcludeRanges).To(Equal([]v1alpha1.AddressRange{{Start: "192.168.100.200", End: "192.168.100.200"}}))
+
+	in.Children = made
+	in.Infra.Spec.InfraComponents.DNS.StaticEntries = at(p.Addresses[0].IP)
+	after, made := becomes(t, in)
+	g.Expect(after.Addresses).To(Equal(p.Addresses))
+	g.Expect(wrongs(after)).To(BeEmpty())
+	g.Expect(made.DHCP().Spec.ExcludeRanges).To(Equal([]v1alpha1.AddressRange{{Start: "192.168.100.200", End: "192.168.100.200"}}))
+}
+
 // A plain TCP port leads every connection to a backend.
 func TestNoBackendIsConnectedToForAHealthCheck(t *testing.T) {
 	in := load(t, "testdata/nodeport-with-ip/in.yaml").Inputs(settings())[0]

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -44,6 +45,21 @@ func (a Addressed) takenHere() []ipam.Taken {
 	}
 	for _, at := range a.Children.Reporting() {
 		keepFree(ipam.Single(at))
+	}
+	return append(taken, a.takenByEntries()...)
+}
+
+// takenByEntries are the addresses of the VLAN with which DNS answers names that the Infra writes: an appliance has them, unless it is
+// reserved. Our own stay where they are, and a machine that leases one keeps it.
+func (a Addressed) takenByEntries() []ipam.Taken {
+	dhcp := a.Infra.Spec.InfraComponents.DHCP
+	var taken []ipam.Taken
+	for _, e := range a.Infra.Spec.InfraComponents.DNS.StaticEntries {
+		at, err := netip.ParseAddr(string(e.IP))
+		reserved := slices.ContainsFunc(dhcp.Reservations, func(r v1alpha1.Reservation) bool { return string(r.IP) == string(e.IP) })
+		if err == nil && a.CIDR.Contains(at) && !reserved {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(at)})
+		}
 	}
 	return taken
 }

@@ -26,7 +26,7 @@ func limits(in apps.Published) []finding.Finding {
 	}
 	if n := len(in.Assigned.Excluded); n > valid.MostExclusions {
 		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").
-			Say("%d separate ranges are excluded from DHCP (dhcp.excludeRanges, servers, neighbours); at most %d are possible: join some of them", n, valid.MostExclusions))
+			Say("%d separate ranges are excluded from DHCP (dhcp.excludeRanges, dns.staticEntries, servers, neighbours); at most %d are possible: join some of them", n, valid.MostExclusions))
 	}
 	return append(all, burden(in)...)
 }
