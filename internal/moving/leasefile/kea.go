@@ -1,9 +1,6 @@
 package leasefile
 
 import (
-	"encoding/csv"
-	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,33 +13,48 @@ var keaStates = map[string]string{"1": "declined", "2": "expired", "3": "release
 // infinity is a valid lifetime without end (RFC 2131 §3.3).
 const infinity = "4294967295"
 
-// kea reads the CSV file of Kea's memfile, whose first line names its columns. Its journal has a line for each change.
+// kea reads the file of Kea's memfile, whose first line names its columns. Its journal has a line for each change. Kea quotes nothing, and a value
+// that has a comma has it escaped (Kea 2.6, src/lib/util/csv_file.cc, CSVRow).
 func kea(content string) ([]Entry, []Problem) {
 	var found last
-	r := csv.NewReader(strings.NewReader(content))
-	r.FieldsPerRecord = -1
-	columns, err := r.Read()
-	if err != nil || !slices.Contains(columns, "address") || !slices.Contains(columns, "expire") {
-		found.skip(1, "the first line must name Kea's columns, address, hwaddr and expire among them")
-		return found.all()
-	}
-	for {
-		row, err := r.Read()
-		line, _ := r.FieldPos(0)
+	var columns []string
+	line := 0
+	for text := range strings.Lines(content) {
+		line++
+		values := strings.Split(strings.TrimRight(text, "\r\n"), ",")
 		switch {
-		case errors.Is(err, io.EOF):
+		case line == 1 && slices.Contains(values, "address") && slices.Contains(values, "expire"):
+			columns = values
+		case line == 1:
+			found.skip(1, "the first line must name Kea's columns, address, hwaddr and expire among them")
 			return found.all()
-		case err != nil:
-			found.skip(line, "%v", err)
-		default:
+		case len(values) > 1 || values[0] != "":
 			found.keaLease(line, func(column string) string {
-				if i := slices.Index(columns, column); i >= 0 && i < len(row) {
-					return row[i]
+				if i := slices.Index(columns, column); i >= 0 && i < len(values) {
+					return unescaped(values[i])
 				}
 				return ""
 			})
 		}
 	}
+	if line == 0 {
+		found.skip(1, "the file is empty")
+	}
+	return found.all()
+}
+
+// unescaped replaces each &#x and two hexadecimal digits by that octet.
+func unescaped(value string) string {
+	before, rest, is := strings.Cut(value, "&#x")
+	if !is {
+		return value
+	}
+	if len(rest) >= 2 {
+		if octet, err := strconv.ParseUint(rest[:2], 16, 8); err == nil {
+			return before + string([]byte{byte(octet)}) + unescaped(rest[2:])
+		}
+	}
+	return before + "&#x" + unescaped(rest)
 }
 
 func (l *last) keaLease(line int, of func(column string) string) {

@@ -85,7 +85,7 @@ func TestALeaseFileOfKea(t *testing.T) {
 	g := NewWithT(t)
 	entries, problems := kea(`address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context,pool_id
 192.168.77.10,52:54:00:00:00:09,,3600,1795777200,1,0,0,,0,,0
-192.168.77.10,52:54:00:00:00:01,01:52:54:00:00:00:01,3600,1795780800,1,0,0,worker-1.example.com,0,"{ ""a"": 1 }",0
+192.168.77.10,52:54:00:00:00:01,01:52:54:00:00:00:01,3600,1795780800,1,0,0,worker-1.example.com,0,{ "a": 1&#x2c "b": "c" },0
 192.168.77.11,52:54:00:00:00:02,,4294967295,1795780800,1,0,0,,0,,0
 192.168.77.12,,,86400,1795780800,1,0,0,,1,,0
 192.168.77.13,52:54:00:00:00:03,,0,1795780800,1,0,0,,2,,0
@@ -104,6 +104,9 @@ fd00::1,,,3600,1795780800,1,0,0,,0,,0
 		{8, `"soon" in column expire is no time in seconds since 1970`},
 		{9, "fd00::1 is IPv6: oooi leases IPv4 addresses only"},
 	}))
+	entries, problems = kea("address,hwaddr,expire,user_context,hostname\r\n\r\n192.168.77.16,52:54:00:00:00:06,1795780800,{ \"a\": \"b&#x2cc&#x\" },worker&#x2D6\r\na\"b,52:54:00:00:00:06,1795780800\n")
+	g.Expect(entries).To(Equal([]Entry{entry(3, "192.168.77.16", "52:54:00:00:00:06", "", "worker-6", noon, "")}))
+	g.Expect(problems).To(Equal([]Problem{{4, `"a\"b" is no address`}}))
 	_, problems = kea("192.168.77.10,52:54:00:00:00:09\n")
 	g.Expect(problems).To(Equal([]Problem{{1, "the first line must name Kea's columns, address, hwaddr and expire among them"}}))
 }
@@ -129,6 +132,9 @@ func TestWhatOooiExports(t *testing.T) {
 // Whatever a file holds, reading it ends.
 func FuzzLeaseFiles(f *testing.F) {
 	f.Add("lease 192.168.77.10 { ends never; uid \"\\001\\\n}")
+	f.Add("address,hwaddr,expire\na\"b,52:54:00:00:00:01,1\n192.168.77.10,52:54:00:00:00:01,1795780800,&#x2c&#x")
+	f.Add("0 52:54:00:00:00:02 192.168.77.11 * *\nduid 00:01\n")
+	f.Add(`{"ip":"192.168.77.10","mac":"52:54:00:00:00:01","state":"Bound"}`)
 	f.Fuzz(func(_ *testing.T, content string) {
 		for _, read := range Kinds {
 			read(content)
