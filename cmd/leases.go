@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/leasecli"
-	"github.com/cldmnky/oooi/internal/moving/leasefile"
 )
 
 func newLeasesCommand() *cobra.Command {
@@ -223,76 +220,4 @@ func machineExists(ctx context.Context, api client.Client, vm lease.VM) (bool, e
 		return false, nil
 	}
 	return err == nil, err
-}
-
-func newLeasesImportCommand() *cobra.Command {
-	var kind string
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use: "import FILE … --from KIND", Short: "Take over the leases of another DHCP server",
-		Long: "Reads lease files of dnsmasq, ISC dhcpd (isc-dhcpd) or Kea's memfile (kea), or what `oooi leases export` printed (oooi),\n" +
-			"and makes each lease that still stands one of the DHCPServer, until the time that its client was told. Stop the other\n" +
-			"server first. What cannot be taken over is reported on standard error, with file and line. You can run it again.\n\n" +
-			"Exit code: 0 if every lease that stands was taken over, 1 if not, 2 if flags or files cannot be read.",
-		Example: "  oooi leases import /var/lib/misc/dnsmasq.leases --from dnsmasq -n clusters --server c1-dhcp",
-	}
-	f := bindLeases(cmd)
-	cmd.Flags().StringVar(&kind, "from", "", "what wrote the files: "+strings.Join(leasefile.Names(), ", "))
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "report, and write nothing")
-	_ = cmd.MarkFlagRequired("from")
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		read, known := leasefile.Kinds[kind]
-		switch {
-		case !known:
-			return asUnusable(fmt.Errorf("--from %s: write %s", kind, strings.Join(leasefile.Names(), ", ")))
-		case len(files) == 0:
-			return asUnusable(fmt.Errorf("give a lease file: %s", cmd.UseLine()))
-		}
-		pools, _, err := f.pools(cmd)
-		if err != nil {
-			return asUnusable(err)
-		}
-		if len(pools) > 1 {
-			return asUnusable(fmt.Errorf("the namespace has DHCPServers %s and %s: say which with --server", pools[0].Server, pools[1].Server))
-		}
-		return importLeases(cmd, pools[0], files, read, dryRun)
-	}
-	return cmd
-}
-
-// importLeases reads all files before it writes anything.
-func importLeases(cmd *cobra.Command, p leasecli.Pool, files []string, read func(string) ([]leasefile.Entry, []leasefile.Problem), dryRun bool) error {
-	contents := make([]string, len(files))
-	for n, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return asUnusable(err)
-		}
-		contents[n] = string(content)
-	}
-	i, done, verb := leasecli.Importing{Config: p.Config, Now: time.Now()}, func() error { return nil }, "would be taken over"
-	if !dryRun {
-		var err error
-		if i.Store, done, err = p.Open(); err != nil {
-			return err
-		}
-		verb = "taken over"
-	}
-	var count leasecli.Count
-	for n, file := range files {
-		entries, problems := read(contents[n])
-		told := func(line int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", file, line, what) }
-		for _, p := range problems {
-			count.Refused++
-			told(p.Line, p.Says)
-		}
-		if err := i.All(cmd.Context(), entries, &count, told); err != nil {
-			return errors.Join(fmt.Errorf("%s:%w", file, err), done())
-		}
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d leases %s, %d are there already, %d have ended\n", count.Leased, verb, count.Already, count.Ended)
-	if err := done(); err != nil || count.Refused == 0 {
-		return err
-	}
-	return fmt.Errorf("%d lines were not taken over; see above", count.Refused)
 }

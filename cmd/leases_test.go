@@ -89,6 +89,39 @@ FILE:3: 192.168.78.5 of 52:54:00:00:00:03: it is outside 192.168.77.0/24: the cl
 	p.Expect(told).To(HaveSuffix(":1: 192.168.77.100 of 52:54:00:00:00:08: oooi has a lease of it already, Bound to 52:54:00:00:00:01: release that one if it is wrong (oooi leases release 192.168.77.100)\n"))
 }
 
+// Kea moves what it has written to other files, and goes on with an empty one. A dry run writes nothing, and says what a real one would.
+func TestWhatLiesBesideKeasFileIsRead(t *testing.T) {
+	p := newPoolFiles(t)
+	const columns = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context,pool_id\n"
+	row := func(ip, mac string, lifetime int64) string {
+		return fmt.Sprintf("%s,%s,,%d,%d,1,0,0,,0,{ \"a\": 1 },0\n", ip, mac, lifetime, time.Now().Unix()+lifetime)
+	}
+	file := p.writes("kea-leases4.csv", columns+row("192.168.77.100", "52:54:00:00:00:01", 0))
+	p.writes("kea-leases4.csv.2", columns+row("192.168.77.100", "52:54:00:00:00:01", 3600)+row("192.168.77.101", "52:54:00:00:00:02", 3600))
+	p.writes("kea-leases4.csv.1", columns+row("192.168.77.101", "52:54:00:00:00:03", 3600))
+	for range 2 {
+		out, told, err := p.leases("import", file, "--from", "kea", "--dry-run")
+		p.Expect(err).NotTo(HaveOccurred())
+		p.Expect(told).To(Equal(file + ".2 and " + file + ".1 read first: " + file + " has only what changed since\n"))
+		p.Expect(out).To(Equal("1 leases would be taken over, 0 are there already, 1 have ended\n"))
+	}
+	_, _, err := p.leases("import", file, "--from", "kea")
+	p.Expect(err).NotTo(HaveOccurred())
+	out, _, err := p.leases("list")
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(out).To(ContainSubstring("192.168.77.101  52:54:00:00:00:03"))
+	p.Expect(out).NotTo(ContainSubstring("192.168.77.100"))
+	out, _, err = p.leases("import", file, "--from", "kea", "--dry-run")
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(out).To(Equal("0 leases would be taken over, 1 are there already, 1 have ended\n"))
+
+	p.writes("kea-leases4.csv.completed", columns+row("192.168.77.102", "52:54:00:00:00:04", 3600))
+	out, told, err := p.leases("import", file, "--from", "kea", "--dry-run")
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(told).To(HavePrefix(file + ".completed read first: "))
+	p.Expect(out).To(Equal("1 leases would be taken over, 0 are there already, 1 have ended\n"))
+}
+
 func TestALeaseIsShownReleasedAndCarriedElsewhere(t *testing.T) {
 	p := newPoolFiles(t)
 	ends := time.Now().Add(2 * time.Hour).Truncate(time.Second).UTC()

@@ -26,6 +26,8 @@ type Entry struct {
 	Hostname string
 	// Ends is when the lease ends; zero: never.
 	Ends time.Time
+	// VM says that a virtual machine of oooi's has it, after Ends too.
+	VM bool
 	// Over says why nobody has the address any more; empty if its lease stands until Ends.
 	Over string
 }

@@ -120,7 +120,7 @@ func TestWhatOooiExports(t *testing.T) {
 {"address":"192.168.77.12"}
 `)
 	g.Expect(entries).To(Equal([]Entry{
-		entry(1, "192.168.77.10", "52:54:00:00:00:01", "", "worker-1", noon, ""),
+		{Line: 1, IP: netip.MustParseAddr("192.168.77.10"), Client: lease.Client{MAC: "52:54:00:00:00:01"}, Hostname: "worker-1", Ends: noon, VM: true},
 		entry(3, "192.168.77.11", "52:54:00:00:00:02", "", "", noon, "Released"),
 	}))
 	g.Expect(problems).To(Equal([]Problem{

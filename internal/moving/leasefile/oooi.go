@@ -8,8 +8,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// ours reads what `oooi leases export` writes: a line of JSON for each lease, the spec of a DHCPLease. The virtual machine is left out: it has
-// another UID in another cluster, where its lease would end with the one that is not there.
+// ours reads what `oooi leases export` writes: a line of JSON for each lease, the spec of a DHCPLease. Of the virtual machine no more is kept
+// than that there is one: it has another UID in another cluster, where its lease would end with the one that is not there.
 func ours(content string) ([]Entry, []Problem) {
 	var found last
 	number := 0
@@ -26,7 +26,7 @@ func ours(content string) ([]Entry, []Problem) {
 			continue
 		}
 		if ip, ok := found.ipv4(number, string(spec.IP)); ok {
-			found.ourLease(Entry{Line: number, IP: ip, ClientID: octets(spec.ClientID), Hostname: label(spec.Hostname), Ends: spec.DurableUntilTime.UTC()}, spec)
+			found.ourLease(Entry{Line: number, IP: ip, ClientID: octets(spec.ClientID), Hostname: label(spec.Hostname), Ends: spec.DurableUntilTime.UTC(), VM: spec.VMRef != nil}, spec)
 		}
 	}
 	return found.all()
