@@ -287,3 +287,9 @@ func TestOfSeveralAddressesThoseThatAreDownAreLeftOut(t *testing.T) {
 		})
 	}
 }
+
+func TestAWildcardOfTheClustersDomainTakesNoWorkersName(t *testing.T) {
+	in := cluster
+	in.VLAN = append([]records.Record{{Name: "*.c1.example.com.", Addr: apps}, {Name: "*.example.com.", Addr: apps}}, cluster.VLAN...)
+	expect(t, records.Build(in).VLAN, ask("worker-1.c1.example.com. A"), a("NOERROR", worker.String()))
+}
