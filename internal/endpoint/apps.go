@@ -61,17 +61,18 @@ func (t Table) Records(proxy ...netip.Addr) []Record {
 	return slices.Compact(all)
 }
 
-// Named is the name of the endpoint that has a host name; empty if none has.
-func (t Table) Named(hostname string) string {
+// Named is the name of the endpoint whose records have a host name; empty if none has. Without a proxy only those have records that have answers
+// of their own.
+func (t Table) Named(hostname string, proxied bool) string {
 	for _, e := range t.Endpoints {
-		if slices.Contains(e.Hostnames, hostname) {
+		if (proxied || len(e.Answers) > 0) && slices.Contains(e.Hostnames, hostname) {
 			return e.Name
 		}
 	}
 	return ""
 }
 
-// Unnamed are the entries whose name no endpoint has.
-func (t Table) Unnamed(entries []v1alpha1.DNSEntry) []v1alpha1.DNSEntry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return t.Named(string(e.Hostname)) != "" })
+// Unnamed are the entries whose name the records of no endpoint have.
+func (t Table) Unnamed(entries []v1alpha1.DNSEntry, proxied bool) []v1alpha1.DNSEntry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return t.Named(string(e.Hostname), proxied) != "" })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
@@ -232,6 +233,18 @@ func TestTheAddressOfAnEntryIsNobodyElses(t *testing.T) {
 	g.Expect(after.Addresses).To(Equal(p.Addresses))
 	g.Expect(wrongs(after)).To(BeEmpty())
 	g.Expect(made.DHCP().Spec.ExcludeRanges).To(Equal([]v1alpha1.AddressRange{{Start: "192.168.100.200", End: "192.168.100.200"}}))
+}
+
+// Without a proxy an endpoint's name has no record but the one that is written.
+func TestWithoutAProxyAnEntryOfAnEndpointsNameIsAnswered(t *testing.T) {
+	for _, proxied := range []bool{true, false} {
+		g, in := NewWithT(t), changed(t, "{}")
+		written := v1alpha1.DNSEntry{Hostname: v1alpha1.DNSNameOrWildcard(in.Endpoints().Names()[0]), IP: "198.51.100.9"}
+		in.Infra.Spec.InfraComponents.Proxy.Enabled, in.Infra.Spec.InfraComponents.DNS.StaticEntries = &proxied, []v1alpha1.DNSEntry{written}
+		p, made := becomes(t, in)
+		g.Expect(slices.Contains(made.DNS().Spec.StaticEntries, written)).To(Equal(!proxied))
+		g.Expect(slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.Reason == "StaticEntryIgnored" })).To(Equal(proxied))
+	}
 }
 
 // A plain TCP port leads every connection to a backend.

@@ -5,6 +5,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
@@ -35,12 +36,13 @@ func changedProtocols(in apps.Published) []finding.Finding {
 // ignoredEntries are static entries that DNS does not answer.
 func ignoredEntries(in apps.Published) (all []finding.Finding) {
 	const field = "spec.infraComponents.dns.staticEntries"
+	proxied := input.Enabled(in.Infra.Spec.InfraComponents.Proxy.Enabled)
 	var kept any // nil removes the field
-	if rest := in.Table.Unnamed(in.Infra.Spec.InfraComponents.DNS.StaticEntries); len(rest) > 0 {
+	if rest := in.Table.Unnamed(in.Infra.Spec.InfraComponents.DNS.StaticEntries, proxied); len(rest) > 0 {
 		kept = rest
 	}
 	for _, e := range in.Infra.Spec.InfraComponents.DNS.StaticEntries {
-		if name := in.Table.Named(string(e.Hostname)); name != "" {
+		if name := in.Table.Named(string(e.Hostname), proxied); name != "" {
 			all = append(all, finding.Warn(v1alpha1.ConditionEndpointsResolved, "StaticEntryIgnored").At(field).Set(finding.Values{field: kept}).
 				Say("infraComponents.dns.staticEntries has %s, a name of endpoint %s, which DNS answers with the proxy's address; remove the entry", e.Hostname, name))
 		}

@@ -105,9 +105,9 @@ func onPods(in apps.Published) endpoint.Table {
 	return table
 }
 
-// withWritten adds the entries that the Infra writes, except those of endpoints' names: these lead to the proxy.
+// withWritten adds the entries that the Infra writes, except those of names that are answered already.
 func withWritten(in apps.Published, records []endpoint.Record) []v1alpha1.DNSEntry {
-	return append(entries(records), in.Table.Unnamed(in.Infra.Spec.InfraComponents.DNS.StaticEntries)...)
+	return append(entries(records), in.Table.Unnamed(in.Infra.Spec.InfraComponents.DNS.StaticEntries, input.Enabled(in.Infra.Spec.InfraComponents.Proxy.Enabled))...)
 }
 
 func entries(records []endpoint.Record) []v1alpha1.DNSEntry {
