@@ -7,6 +7,7 @@ import (
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -89,11 +90,15 @@ func (o *Bridges) ofTemplates(ctx context.Context, t *bridge.Templates) error {
 	return nil
 }
 
-// registry reads the Service that zero-trust DPUs download from, if the configuration names no address.
+// registry reads the Service that zero-trust DPUs download from, if the configuration names no address. Who may not read it has none: the rest
+// of the bridge goes on, and the template's finding says what is missing.
 func (o *Bridges) registry(ctx context.Context, t *bridge.Templates, config *dpf.DPFOperatorConfig) (err error) {
 	zeroTrust := slices.ContainsFunc(t.Flavors, func(f dpf.DPUFlavor) bool { return config.IsZeroTrust(&f) })
 	if zeroTrust && config.RegistryURL() == "" {
 		t.Registry, err = live[corev1.Service](ctx, o, types.NamespacedName{Namespace: config.Namespace, Name: dpf.RegistryService})
+	}
+	if apierrors.IsForbidden(err) {
+		return nil
 	}
 	return err
 }

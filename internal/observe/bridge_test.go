@@ -98,6 +98,22 @@ func TestWhereSecretsMayNotBeReadIsTold(t *testing.T) {
 	g.Expect(r).To(And(HaveField("Secrets", BeEmpty()), HaveField("Denied", Equal([]string{"clusters"}))))
 }
 
+// The address of the registry is then missing from a template, and nothing else of the bridge waits for it.
+func TestAServiceThatMayNotBeReadStopsNoBridge(t *testing.T) {
+	g := NewWithT(t)
+	o := reads(t, func(o runtime.Object) error {
+		if _, is := o.(*corev1.Service); is {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, dpf.RegistryService, errors.New("no Role"))
+		}
+		return nil
+	})
+	templates := bridge.Templates{Flavors: []dpf.DPUFlavor{{}}}
+	config := &dpf.DPFOperatorConfig{}
+	config.Spec.DeploymentMode = dpf.ModeZeroTrust
+	g.Expect(o.registry(t.Context(), &templates, config)).To(Succeed())
+	g.Expect(templates.Registry).To(BeNil())
+}
+
 // If a kind is served only in another version, nobody can tell what objects it has.
 func TestWhatIsServedInAnotherVersionIsNotTakenForGone(t *testing.T) {
 	otherVersion := func(group schema.GroupVersion) OmegaMatcher {

@@ -12,6 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/bfcfg"
@@ -86,15 +87,23 @@ func samples() []bfcfg.Source {
 }
 
 func sample(zeroTrust bool, mtu int) bfcfg.Source {
-	config := base64.StdEncoding.EncodeToString([]byte(`{"spec":{"osImageURL":"example.com/os:1"}}`))
+	const file = `{"path":%q,"contents":{"source":"data:;base64,%s"}}`
+	config := fmt.Sprintf(file, "/etc/ignition-machine-config-encapsulated.json", base64.StdEncoding.EncodeToString([]byte(`{"spec":{"osImageURL":"example.com/os:1"}}`)))
+	crio := fmt.Sprintf(file, "/etc/crio/crio.conf", base64.StdEncoding.EncodeToString([]byte(`pause_image = "example.com/pause:1"`)))
+	var reserved map[string]resource.Quantity // nil: what the kernel's command line says of hugepages counts
+	if mtu > 0 {
+		reserved = map[string]resource.Quantity{"hugepages-2Mi": resource.MustParse("1Gi")}
+	}
 	return bfcfg.Source{
-		Ignition:  fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/ignition-machine-config-encapsulated.json","contents":{"source":"data:;base64,%s"}}]}}`, config),
+		Ignition:  fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"storage":{"files":[%s,%s]}}`, config, crio),
 		MachineOS: "example.com/os:2", MTU: mtu, ZeroTrust: zeroTrust, Registry: "http://192.0.2.1",
 		Flavor: &dpf.DPUFlavor{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "sample", Annotations: map[string]string{dpf.AnnotationSkipSizeCheck: ""}},
-			Spec: dpf.DPUFlavorSpec{OVS: dpf.DPUFlavorOVS{RawConfigScript: "true"}, ConfigFiles: []dpf.ConfigFile{
-				{Path: "/etc/sysctl.d/98-dpunet.conf", Operation: "override", Raw: "a"}, {Path: "/etc/mellanox/mlnx-bf.conf", Operation: "append", Raw: "b"},
-			}},
+			Spec: dpf.DPUFlavorSpec{OVS: dpf.DPUFlavorOVS{RawConfigScript: "true"}, SystemReservedResources: reserved,
+				Grub: dpf.DPUFlavorGrub{KernelParameters: []string{"hugepagesz=2M", "hugepages=512"}},
+				ConfigFiles: []dpf.ConfigFile{
+					{Path: "/etc/sysctl.d/98-dpunet.conf", Operation: "override", Raw: "a"}, {Path: "/etc/mellanox/mlnx-bf.conf", Operation: "append", Raw: "b"},
+				}},
 		},
 	}
 }

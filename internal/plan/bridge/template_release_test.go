@@ -19,12 +19,18 @@ func TestTheSamplesBecomeTemplates(t *testing.T) {
 		if _, err := bfcfg.Template(from); err != nil {
 			t.Errorf("zero-trust %v, MTU %d: %v", from.ZeroTrust, from.MTU, err)
 		}
+		pages := from.Flavor.Spec.SystemReservedResources != nil
+		has["hugepages of the flavor"], has["hugepages of the kernel"] = has["hugepages of the flavor"] || pages, has["hugepages of the kernel"] || !pages
+		from.Ignition = []byte(strings.ReplaceAll(string(from.Ignition), "/etc/crio/crio.conf", "/etc/other"))
+		if _, err := bfcfg.Template(from); pages && err == nil {
+			t.Error("hugepages of the flavor are not made from CRI-O's pause_image")
+		}
 		has[fmt.Sprint("zero-trust ", from.ZeroTrust)], has[fmt.Sprint("MTU ", from.MTU)] = true, true
 		for _, file := range from.Flavor.Spec.ConfigFiles {
 			has[file.Operation] = true
 		}
 	}
-	for _, want := range []string{"zero-trust false", "zero-trust true", "MTU 0", "MTU 9000", "override", "append"} {
+	for _, want := range []string{"zero-trust false", "zero-trust true", "MTU 0", "MTU 9000", "override", "append", "hugepages of the flavor", "hugepages of the kernel"} {
 		if !has[want] {
 			t.Errorf("no sample has %s", want)
 		}
