@@ -53,6 +53,27 @@ func TestAnInfraIsMergedInto(t *testing.T) {
 	g.Expect(ExitCode(err)).To(Equal(unusable))
 }
 
+// What no Infra does, and what is for some clients, is told; a range for some is opened for nobody, and a record has no other owner's name.
+func TestWhatServersDoForSomeIsTold(t *testing.T) {
+	g, dir := NewWithT(t), t.TempDir()
+	for name, text := range map[string]string{
+		"haproxy.cfg": "frontend f\n  bind :443\n  tcp-request content accept if { req_ssl_hello_type 1 }\n  tcp-request content reject if !{ src 192.168.77.0/24 }\n  default_backend b\n" +
+			"backend b\n  server a 192.168.77.50:443 weight 0\n  server b 192.168.77.51:443 maxconn 10\n",
+		"kea.json": `{"Dhcp4": {"shared-networks": [{"name": "n", "client-class": "a", "subnet4": [{"subnet": "192.168.77.0/24", "pools": [{"pool": "192.168.77.100-192.168.77.120"}]}]}],
+			"subnet4": [{"subnet": "192.168.78.0/24", "pools": [{"pool": "192.168.78.100-192.168.78.120", "client-classes": ["b"]}]}]}}`,
+		"c1.zone": "$ORIGIN c1.example.com.\ngood A 192.168.77.60\nbad A 192.168.77.x\n  A 192.168.77.61\n",
+	} {
+		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
+	}
+	infra, left, _ := imported("", "--haproxy", filepath.Join(dir, "haproxy.cfg"), "--kea", filepath.Join(dir, "kea.json"), "--bind", filepath.Join(dir, "c1.zone"))
+	for _, line := range []string{"haproxy.cfg:4: tcp-request content reject", "haproxy.cfg:7: server a", "haproxy.cfg:8: server b 192.168.77.51:443 maxconn 10: maxconn 10:", "c1.zone:3: "} {
+		g.Expect(left).To(ContainSubstring(line))
+	}
+	g.Expect(left).NotTo(ContainSubstring("haproxy.cfg:3:"))
+	g.Expect(infra).NotTo(Or(ContainSubstring("192.168.77.50"), ContainSubstring("192.168.77.100"), ContainSubstring("192.168.78.100")))
+	g.Expect(infra).To(ContainSubstring("hostname: bad.c1.example.com\n"))
+}
+
 // Whatever a file says, it is read to its end, and an Infra is made.
 func FuzzFilesOfServers(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*/*")

@@ -101,6 +101,9 @@ func (r *reader) records(file draft.File) {
 		}
 		if err := parser.Err(); err != nil {
 			r.Leave(e.Line, "it is no record: %v", err)
+			if !e.indented {
+				owner = absolute(words[0], origin)
+			}
 		}
 	}
 }

@@ -228,10 +228,14 @@ func (r *reader) server(l line, first bool) (t draft.Target, is bool) {
 		tell("it has no address")
 		return t, false
 	}
-	for _, option := range l.words[3:] {
-		if unlike[option] {
+	options := append(l.words[3:len(l.words):len(l.words)], "")
+	for i, option := range options[:len(options)-1] {
+		switch {
+		case unlike[option] || option == "weight" && options[i+1] == "0":
 			tell("%s: the proxy passes on connections as they are, to each target in turn", option)
 			return t, false
+		case option == "maxconn":
+			tell("%s %s: the proxy passes on as many connections as come", option, options[i+1])
 		}
 	}
 	host, text := cutPort(l.words[2])

@@ -154,7 +154,7 @@ var withoutEffect = map[string]bool{
 	"ssl-dh-param-file": true, "mode": true, "balance roundrobin": true, "option httplog": true, "option tcplog": true, "option dontlognull": true,
 	"option http-server-close": true, "option forwardfor": true, "option redispatch": true, "option httpclose": true, "option http-keep-alive": true, "retries": true,
 	"errorfile": true, "timeout http-request": true, "timeout http-keep-alive": true, "timeout queue": true, "timeout check": true, "option tcpka": true,
-	"tcp-request inspect-delay": true, "tcp-request content": true, "description": true, "option dontlog-normal": true, "option log-health-checks": true,
+	"tcp-request inspect-delay": true, "description": true, "option dontlog-normal": true, "option log-health-checks": true,
 }
 
 // says is what to do about others, where there is more to say than that there is nothing like it.
@@ -172,7 +172,9 @@ func (r *reader) other(l line) {
 	if len(l.words) > 1 {
 		both += " " + l.words[1]
 	}
-	if withoutEffect[l.words[0]] || withoutEffect[both] || strings.HasPrefix(both, "tune.") {
+	// the proxy reads a ClientHello before it passes a connection on
+	hello := l.is("tcp-request", "content", "accept", "if", "{", "req_ssl_hello_type", "1", "}") || l.is("tcp-request", "content", "accept", "if", "{", "req.ssl_hello_type", "1", "}")
+	if hello || withoutEffect[l.words[0]] || withoutEffect[both] || strings.HasPrefix(both, "tune.") {
 		return
 	}
 	why := says[l.words[0]]

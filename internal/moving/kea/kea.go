@@ -161,6 +161,9 @@ func (r *reader) shared(networks node) {
 			if made[i].Lease == nil {
 				made[i].Lease = common.Lease
 			}
+			if forSome(n) {
+				made[i].Ranges = nil
+			}
 		}
 	}
 }
@@ -192,16 +195,21 @@ func (r *reader) subnet(n node) {
 			r.other(f)
 		}
 	}
-	if !n.get("client-class").null {
+	if forSome(n) {
 		made.Ranges = nil
 	}
 	r.Subnets = append(r.Subnets, made)
 }
 
+// forSome says whether something serves clients of certain classes only (one in Kea up to 2.6, several after).
+func forSome(n node) bool {
+	return !n.get("client-class").null || len(n.get("client-classes").items) > 0
+}
+
 func (r *reader) pools(made *draft.Subnet, all node) {
 	for _, n := range all.items {
 		at := draft.Line{File: r.file, Number: n.line, Text: `"pool": ` + n.get("pool").text}
-		if !n.get("client-class").null {
+		if forSome(n) {
 			r.Leave(at, ofSome)
 			continue
 		}
