@@ -140,7 +140,7 @@ func (r *Reader) forward(ctx context.Context, pod types.NamespacedName, port int
 	}
 	stop = func() {
 		cancel()
-		<-ended // it was told to end, so why it did does not matter
+		<-ended //nolint:errcheck // it was told to end, so why it did does not matter
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {
