@@ -289,6 +289,7 @@ func TestAHostedClusterIsTakenOverWhereverTheManagerDies(t *testing.T) {
 			hc := named(&hyperv1.HostedCluster{}, w.ns, w.numberedBridge(n).Name)
 			sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) {
 				g.Expect(hc.Labels).To(HaveKeyWithValue(names.LabelBridge, hc.Name))
+				g.Expect(hc.Generation).To(BeNumerically(">", 1), "the bridge has applied it: HyperShift, which is played once, reports on what it is now")
 			})
 			w.isServed(n)
 		})
