@@ -1,15 +1,13 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/controller"
@@ -44,9 +42,17 @@ func (c *clusterFlags) namespace() (string, error) {
 
 // client of the cluster, which writes each warning once.
 func (c *clusterFlags) client(warnings io.Writer) (client.Client, error) {
+	return c.clientListening(warnings)
+}
+
+// clientListening is a client whose answers these hear, too.
+func (c *clusterFlags) clientListening(warnings io.Writer, hear ...transport.WrapperFunc) (client.Client, error) {
 	config, err := c.rest(warnings)
 	if err != nil {
 		return nil, err
+	}
+	for _, h := range hear {
+		config.Wrap(h)
 	}
 	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
 	if err != nil {
@@ -63,29 +69,4 @@ func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
 	}
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
-}
-
-// serverTime is the API server's, from the Date of its answer (RFC 9110 §6.6.1), or ours if it has none.
-func (c *clusterFlags) serverTime(ctx context.Context) time.Time {
-	config, err := c.config().ClientConfig()
-	if err != nil {
-		return time.Now()
-	}
-	calls, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return time.Now()
-	}
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/version", nil)
-	if err != nil {
-		return time.Now()
-	}
-	answer, err := calls.Do(ask)
-	if err != nil {
-		return time.Now()
-	}
-	defer answer.Body.Close()
-	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		return at
-	}
-	return time.Now()
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/diagnosecli"
 	"github.com/cldmnky/oooi/internal/step"
@@ -61,7 +62,8 @@ func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.S
 	if err != nil {
 		return nil, err
 	}
-	api, err := cluster.client(cmd.ErrOrStderr())
+	apiServer := clock.New() // every answer has the API server's time
+	api, err := cluster.clientListening(cmd.ErrOrStderr(), apiServer.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.S
 	}
 	unread := map[string]bool{}
 	for i := range infras {
-		facts := seen(cmd.Context(), cluster, api, &infras[i])
+		facts := seen(cmd.Context(), apiServer, api, &infras[i])
 		if isInfra {
 			return diagnose.Infra(facts), nil
 		}
@@ -87,10 +89,10 @@ func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.S
 // perInfra is the time to read one Infra's surroundings.
 const perInfra = 9 * time.Second
 
-func seen(ctx context.Context, cluster *clusterFlags, api client.Client, infra *v1alpha1.Infra) diagnose.Facts {
+func seen(ctx context.Context, apiServer *clock.Clock, api client.Client, infra *v1alpha1.Infra) diagnose.Facts {
 	ctx, cancel := context.WithTimeout(ctx, perInfra)
 	defer cancel()
-	return diagnosecli.See(ctx, api, infra, cluster.serverTime(ctx))
+	return diagnosecli.See(ctx, api, infra, apiServer.NowOr(time.Now()))
 }
 
 // nobody has a name, unless something that was not read has it.

@@ -21,13 +21,6 @@ const (
 	rights = page + "your-rights"
 )
 
-// Read is something that was read, or why it could not be.
-type Read[T any] struct {
-	Is T
-	// Unread is why it is not known, as a sentence; empty if it is.
-	Unread string
-}
-
 // check is one thing to look at; it may have something to say of each of several objects.
 type check struct {
 	name, section string

@@ -34,7 +34,7 @@ var now = time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
 func facts(change func(*check.Facts)) check.Facts {
 	f := check.Facts{
 		Now: now, CLI: "v0.1.0", Namespace: "oooi-system", Kubernetes: "v1.36.3",
-		CRDs:    check.Read[map[string]apiextensionsv1.CustomResourceDefinition]{Is: check.Own()},
+		CRDs:    step.Read[map[string]apiextensionsv1.CustomResourceDefinition]{Is: check.Own()},
 		Manager: check.Manager{VLAN: true, Bridges: true, Elects: true, Image: "oooi:1", Envoy: "envoy:1"},
 	}
 	f.Deployment.Is = &appsv1.Deployment{
@@ -105,7 +105,7 @@ func TestAStepSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			f.Bridges.Is = []check.Bridge{bridge("", "")}
 		}, "dpf", "DPUHCPBridge clusters/dpu1 connects its DPUs", "DOCA Platform", step.Fail},
 		"a version is told":   {func(f *check.Facts) { f.Versions = map[string]string{"dpf": "v26.4.1"} }, "dpf", "DPF v26.4.1 is installed", "", step.OK},
-		"kinds are not known": {func(f *check.Facts) { f.APIs = check.Read[[]check.API]{Unread: "it did not answer"} }, "hypershift", "HyperShift: it did not answer", "oooi-check", step.Unread},
+		"kinds are not known": {func(f *check.Facts) { f.APIs = step.Read[[]check.API]{Unread: "it did not answer"} }, "hypershift", "HyperShift: it did not answer", "oooi-check", step.Unread},
 
 		"no pod is available": {func(f *check.Facts) {
 			f.Deployment.Is.Status.AvailableReplicas, f.PodWaits = 0, "pod p: ImagePullBackOff"
@@ -124,7 +124,7 @@ func TestAStepSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		"rights are missing that another version needs": {func(f *check.Facts) { f.Denied.Is, f.CLI = []string{"list nodes"}, "v0.2.0" }, "operator-rights", "may not: list nodes; this oooi is of another version", "operator's image", step.Warn},
 		"a CRD that nobody may need": {func(f *check.Facts) {
 			delete(f.CRDs.Is, "dpuhcpbridges.provisioning.dpu.hcp.io")
-			f.Deployment = check.Read[*appsv1.Deployment]{Unread: "you may not list deployments.apps"}
+			f.Deployment = step.Read[*appsv1.Deployment]{Unread: "you may not list deployments.apps"}
 		}, "crds", "whether the operator needs these CRDs, which are missing, is not known", "", step.Skip},
 		"a CRD is not established": {func(f *check.Facts) {
 			crd := f.CRDs.Is["infras.hostedcluster.densityops.com"]

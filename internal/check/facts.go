@@ -14,6 +14,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // Facts are what was read of a cluster.
@@ -28,37 +29,37 @@ type Facts struct {
 	// Kubernetes is the API server's version, e.g. v1.36.3.
 	Kubernetes string
 	// APIs are the kinds of others that the operator and its daemons read or write.
-	APIs Read[[]API]
+	APIs step.Read[[]API]
 	// Versions of others, by the name of their check; who does not say one has none.
 	Versions map[string]string
 
 	// CRDs are the cluster's, by name; the operator's that are missing are not there.
-	CRDs Read[map[string]apiextensionsv1.CustomResourceDefinition]
+	CRDs step.Read[map[string]apiextensionsv1.CustomResourceDefinition]
 	// Deployment of the operator; nil if there is none. Manager is what its flags say.
-	Deployment Read[*appsv1.Deployment]
+	Deployment step.Read[*appsv1.Deployment]
 	Manager    Manager
 	// PodWaits is why one of the operator's pods is not Ready; empty if all are, or if none exists.
 	PodWaits string
 	// Denied are the operator's rights that it lacks, e.g. "list nodes".
-	Denied Read[[]string]
+	Denied step.Read[[]string]
 	// Lease of the leader; nil if there is none.
-	Lease Read[*coordinationv1.Lease]
+	Lease step.Read[*coordinationv1.Lease]
 	// Webhook is the configuration; nil if there is none. Served are the certificates that its server shows, the leaf first, as DER.
-	Webhook Read[*admissionregistrationv1.ValidatingWebhookConfiguration]
-	Served  Read[[][]byte]
+	Webhook step.Read[*admissionregistrationv1.ValidatingWebhookConfiguration]
+	Served  step.Read[[][]byte]
 	// Daemons are the workloads that the operator made; Overrides are images that their owners chose.
-	Daemons   Read[[]Workload]
+	Daemons   step.Read[[]Workload]
 	Overrides []string
 
-	Nodes          Read[[]corev1.Node]
-	Infras         Read[[]v1alpha1.Infra]
-	HostedClusters Read[[]hyperv1.HostedCluster]
-	NodePools      Read[[]hyperv1.NodePool]
-	Networks       Read[[]nad.NetworkAttachmentDefinition]
-	Bridges        Read[[]Bridge]
+	Nodes          step.Read[[]corev1.Node]
+	Infras         step.Read[[]v1alpha1.Infra]
+	HostedClusters step.Read[[]hyperv1.HostedCluster]
+	NodePools      step.Read[[]hyperv1.NodePool]
+	Networks       step.Read[[]nad.NetworkAttachmentDefinition]
+	Bridges        step.Read[[]Bridge]
 
 	// Refused is what the caller may not create, of what an installation creates.
-	Refused Read[[]string]
+	Refused step.Read[[]string]
 }
 
 // API is a kind.

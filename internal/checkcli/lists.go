@@ -17,41 +17,42 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // list lists a kind in a namespace; in all, if empty.
-func list[T any](ctx context.Context, r *Reader, group, resource, namespace string, into client.ObjectList, items func() []T, more ...client.ListOption) check.Read[[]T] {
+func list[T any](ctx context.Context, r *Reader, group, resource, namespace string, into client.ObjectList, items func() []T, more ...client.ListOption) step.Read[[]T] {
 	err := r.api.List(ctx, into, append(more, client.InNamespace(namespace))...)
 	return read(items(), check.Right{Verb: "list", Group: group, Resource: resource, Namespace: namespace}, err)
 }
 
-func (r *Reader) infras(ctx context.Context) check.Read[[]v1alpha1.Infra] {
+func (r *Reader) infras(ctx context.Context) step.Read[[]v1alpha1.Infra] {
 	all := &v1alpha1.InfraList{}
 	return list(ctx, r, names.Group, "infras", r.Only, all, func() []v1alpha1.Infra { return all.Items })
 }
 
-func (r *Reader) hostedClusters(ctx context.Context) check.Read[[]hyperv1.HostedCluster] {
+func (r *Reader) hostedClusters(ctx context.Context) step.Read[[]hyperv1.HostedCluster] {
 	all := &hyperv1.HostedClusterList{}
 	return list(ctx, r, hyperv1.GroupVersion.Group, "hostedclusters", r.Only, all, func() []hyperv1.HostedCluster { return all.Items })
 }
 
-func (r *Reader) nodePools(ctx context.Context) check.Read[[]hyperv1.NodePool] {
+func (r *Reader) nodePools(ctx context.Context) step.Read[[]hyperv1.NodePool] {
 	all := &hyperv1.NodePoolList{}
 	return list(ctx, r, hyperv1.GroupVersion.Group, "nodepools", r.Only, all, func() []hyperv1.NodePool { return all.Items })
 }
 
 // networks of all namespaces: Infras use those of others.
-func (r *Reader) networks(ctx context.Context) check.Read[[]nad.NetworkAttachmentDefinition] {
+func (r *Reader) networks(ctx context.Context) step.Read[[]nad.NetworkAttachmentDefinition] {
 	all := &nad.List{}
 	return list(ctx, r, nad.GroupVersion.Group, "network-attachment-definitions", "", all, func() []nad.NetworkAttachmentDefinition { return all.Items })
 }
 
-func (r *Reader) nodes(ctx context.Context) check.Read[[]corev1.Node] {
+func (r *Reader) nodes(ctx context.Context) step.Read[[]corev1.Node] {
 	all := &corev1.NodeList{}
 	return list(ctx, r, "", "nodes", "", all, func() []corev1.Node { return all.Items })
 }
 
-func (r *Reader) bridges(ctx context.Context) check.Read[[]check.Bridge] {
+func (r *Reader) bridges(ctx context.Context) step.Read[[]check.Bridge] {
 	all := &dpuv1.DPUHCPBridgeList{}
 	return list(ctx, r, names.BridgeGroup, "dpuhcpbridges", r.Only, all, func() (bridges []check.Bridge) {
 		for _, b := range all.Items {

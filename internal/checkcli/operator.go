@@ -16,6 +16,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // ours selects the operator's Deployment and pods.
@@ -48,7 +49,7 @@ func (r *Reader) operator(ctx context.Context, f *check.Facts) {
 	}
 }
 
-func (r *Reader) deployment(ctx context.Context) check.Read[*appsv1.Deployment] {
+func (r *Reader) deployment(ctx context.Context) step.Read[*appsv1.Deployment] {
 	all := &appsv1.DeploymentList{}
 	err := r.api.List(ctx, all, client.InNamespace(r.Namespace), ours)
 	got := read[*appsv1.Deployment](nil, check.Right{Verb: "list", Group: "apps", Resource: "deployments", Namespace: r.Namespace}, err)
@@ -80,7 +81,7 @@ func (r *Reader) managerOf(d *appsv1.Deployment) (check.Manager, error) {
 func get[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, r *Reader, into P, resource, namespace, name string) check.Read[P] {
+}](ctx context.Context, r *Reader, into P, resource, namespace, name string) step.Read[P] {
 	err := r.api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
 	gvk, _ := r.api.GroupVersionKindFor(into)
 	got := read[P](nil, check.Right{Verb: "get", Group: gvk.Group, Resource: resource, Name: name, Namespace: namespace}, err)
@@ -91,13 +92,13 @@ func get[T any, P interface {
 }
 
 // daemons are the workloads that the operator made.
-func (r *Reader) daemons(ctx context.Context) check.Read[[]check.Workload] {
+func (r *Reader) daemons(ctx context.Context) step.Read[[]check.Workload] {
 	made := client.MatchingLabels{names.LabelManagedBy: names.ManagedBy}
 	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
 	for resource, into := range map[string]client.ObjectList{"deployments": deployments, "statefulsets": sets} {
 		err := r.api.List(ctx, into, client.InNamespace(r.Only), made)
 		if w := why(check.Right{Verb: "list", Group: "apps", Resource: resource, Namespace: r.Only}, err); w != "" {
-			return check.Read[[]check.Workload]{Unread: w}
+			return step.Read[[]check.Workload]{Unread: w}
 		}
 	}
 	var all []check.Workload
@@ -107,7 +108,7 @@ func (r *Reader) daemons(ctx context.Context) check.Read[[]check.Workload] {
 	for _, s := range sets.Items {
 		all = append(all, check.Workload{Kind: "StatefulSet", Namespace: s.Namespace, Name: s.Name, Images: imagesOf(s.Spec.Template.Spec)})
 	}
-	return check.Read[[]check.Workload]{Is: all}
+	return step.Read[[]check.Workload]{Is: all}
 }
 
 func imagesOf(p corev1.PodSpec) (all []string) {
@@ -135,7 +136,7 @@ func account(d *appsv1.Deployment) *subject {
 const atATime = 8
 
 // lacks asks the API server which of some rights somebody lacks.
-func (r *Reader) lacks(ctx context.Context, rights []check.Right, who *subject) check.Read[[]string] {
+func (r *Reader) lacks(ctx context.Context, rights []check.Right, who *subject) step.Read[[]string] {
 	denied := make([]bool, len(rights))
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(atATime)
@@ -147,9 +148,9 @@ func (r *Reader) lacks(ctx context.Context, rights []check.Right, who *subject) 
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return check.Read[[]string]{Unread: why(check.Right{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"}, err)}
+		return step.Read[[]string]{Unread: why(check.Right{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"}, err)}
 	}
-	var got check.Read[[]string]
+	var got step.Read[[]string]
 	for i, right := range rights {
 		if denied[i] {
 			got.Is = append(got.Is, right.String())

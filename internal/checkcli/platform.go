@@ -16,6 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/bridgecli"
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // undeclared are kinds without a Go type here: what DHCP reads of KubeVirt, and what the chart makes for Prometheus.
@@ -28,13 +29,13 @@ var undeclared = []schema.GroupVersionKind{
 }
 
 // apis asks which of the kinds that a cluster may lack are served.
-func (r *Reader) apis() check.Read[[]check.API] {
+func (r *Reader) apis() step.Read[[]check.API] {
 	groups, resources, err := r.discovery.ServerGroupsAndResources()
 	if discovery.IsGroupDiscoveryFailedError(err) { // an aggregated API that is down is none of ours, or its kinds are missing
 		err = nil
 	}
 	if err != nil {
-		return check.Read[[]check.API]{Unread: "asking which kinds are served: " + err.Error()}
+		return step.Read[[]check.API]{Unread: "asking which kinds are served: " + err.Error()}
 	}
 	kinds := slices.Clone(undeclared)
 	for _, kind := range observe.NewKinds(true, true).All() {
@@ -46,7 +47,7 @@ func (r *Reader) apis() check.Read[[]check.API] {
 	for _, kind := range kinds {
 		all = append(all, check.API{GroupVersionKind: kind, Served: serves(resources, kind), Others: others(groups, kind)})
 	}
-	return check.Read[[]check.API]{Is: all}
+	return step.Read[[]check.API]{Is: all}
 }
 
 func serves(all []*metav1.APIResourceList, kind schema.GroupVersionKind) bool {
@@ -88,17 +89,17 @@ func (r *Reader) versions(ctx context.Context) map[string]string {
 }
 
 // crds reads those with the names of ours.
-func (r *Reader) crds(ctx context.Context) check.Read[map[string]apiextensionsv1.CustomResourceDefinition] {
+func (r *Reader) crds(ctx context.Context) step.Read[map[string]apiextensionsv1.CustomResourceDefinition] {
 	all := map[string]apiextensionsv1.CustomResourceDefinition{}
 	for name := range check.Own() {
 		crd := apiextensionsv1.CustomResourceDefinition{}
 		err := r.api.Get(ctx, types.NamespacedName{Name: name}, &crd)
 		if w := why(check.Right{Verb: "get", Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}, err); w != "" {
-			return check.Read[map[string]apiextensionsv1.CustomResourceDefinition]{Unread: w}
+			return step.Read[map[string]apiextensionsv1.CustomResourceDefinition]{Unread: w}
 		}
 		if err == nil {
 			all[name] = crd
 		}
 	}
-	return check.Read[map[string]apiextensionsv1.CustomResourceDefinition]{Is: all}
+	return step.Read[map[string]apiextensionsv1.CustomResourceDefinition]{Is: all}
 }

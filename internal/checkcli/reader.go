@@ -5,9 +5,7 @@ package checkcli
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // Reader reads a cluster.
@@ -34,14 +33,14 @@ type Reader struct {
 	config    *rest.Config
 	api       client.Client
 	discovery *discovery.DiscoveryClient
-	clock     *clock
+	apiServer *clock.Clock // every answer has its time
 }
 
 // Connect prepares to read a cluster.
 func (r *Reader) Connect(config *rest.Config) (err error) {
-	r.config, r.clock = rest.CopyConfig(config), &clock{}
+	r.config, r.apiServer = rest.CopyConfig(config), clock.New()
 	r.config.QPS = -1 // the API server's own priority and fairness is the limit
-	r.config.Wrap(r.clock.wrap)
+	r.config.Wrap(r.apiServer.Listen)
 	scheme := controller.Scheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		return err
@@ -89,39 +88,14 @@ func (r *Reader) platform(ctx context.Context) (check.Facts, error) {
 	if err != nil {
 		return f, fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	f.Kubernetes, f.Now = is.GitVersion, r.clock.now()
+	f.Kubernetes, f.Now = is.GitVersion, r.apiServer.NowOr(time.Now())
 	f.APIs, f.Versions, f.CRDs = r.apis(), r.versions(ctx), r.crds(ctx)
 	return f, nil
 }
 
-// clock has the API server's time, of its last answer.
-type clock struct{ ahead atomic.Int64 }
-
-// wrap reads the header Date, which Go's servers send (RFC 9110, section 6.6.1), in whole seconds.
-func (c *clock) wrap(next http.RoundTripper) http.RoundTripper {
-	return asked(func(request *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(request)
-		if err == nil {
-			if at, parseErr := http.ParseTime(response.Header.Get("Date")); parseErr == nil {
-				c.ahead.Store(int64(time.Until(at)))
-			}
-		}
-		return response, err
-	})
-}
-
-func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-type asked func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (a asked) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
-
-var _ transport.WrapperFunc = (&clock{}).wrap
-
 // read says what was read; that something, or its kind, does not exist is no failure.
-func read[T any](is T, right check.Right, err error) check.Read[T] {
-	return check.Read[T]{Is: is, Unread: why(right, err)}
+func read[T any](is T, right check.Right, err error) step.Read[T] {
+	return step.Read[T]{Is: is, Unread: why(right, err)}
 }
 
 func why(right check.Right, err error) string {

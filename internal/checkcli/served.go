@@ -24,6 +24,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/kubelet"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // patience is how long the webhook may take to show its certificate.
@@ -31,27 +32,27 @@ const patience = 10 * time.Second
 
 // served asks the webhook's server for its certificates: at the Service's name if it has one outside the cluster, or else at one of its pods,
 // through the API server.
-func (r *Reader) served(ctx context.Context, w *admissionregistrationv1.ValidatingWebhookConfiguration) check.Read[[][]byte] {
+func (r *Reader) served(ctx context.Context, w *admissionregistrationv1.ValidatingWebhookConfiguration) step.Read[[][]byte] {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if len(w.Webhooks) == 0 || w.Webhooks[0].ClientConfig.Service == nil {
-		return check.Read[[][]byte]{Unread: "the configuration names no Service"}
+		return step.Read[[][]byte]{Unread: "the configuration names no Service"}
 	}
 	to := w.Webhooks[0].ClientConfig.Service
 	service := get(ctx, r, &corev1.Service{}, "services", to.Namespace, to.Name)
 	port := ptr.Deref(to.Port, 443)
 	switch {
 	case service.Unread != "":
-		return check.Read[[][]byte]{Unread: service.Unread}
+		return step.Read[[][]byte]{Unread: service.Unread}
 	case service.Is == nil:
-		return check.Read[[][]byte]{Unread: fmt.Sprintf("Service %s/%s does not exist", to.Namespace, to.Name)}
+		return step.Read[[][]byte]{Unread: fmt.Sprintf("Service %s/%s does not exist", to.Namespace, to.Name)}
 	case service.Is.Spec.Type == corev1.ServiceTypeExternalName:
 		chain, err := shown(ctx, net.JoinHostPort(service.Is.Spec.ExternalName, strconv.Itoa(int(port))))
 		return read(chain, check.Right{}, err)
 	}
 	forward := check.Right{Verb: "create", Resource: "pods/portforward", Namespace: to.Namespace}
 	if may, err := r.may(ctx, forward, nil); err == nil && !may { // client-go's forwarder does not tell a refusal from other errors
-		return check.Read[[][]byte]{Unread: "you may not " + forward.String()}
+		return step.Read[[][]byte]{Unread: "you may not " + forward.String()}
 	}
 	chain, err := r.throughPod(ctx, service.Is, port)
 	return read(chain, forward, err)

@@ -34,7 +34,7 @@ func TestAMachineThatHasJoinedNeedsNoToken(t *testing.T) {
 	expiresAt(&f.Tokens.Is[0], ago(time.Hour))
 	g.Expect(at(f, "ignition")).To(And(HaveField("Outcome", step.OK), HaveField("Says", HavePrefix("it has fetched"))))
 	f = joined()
-	f.Machines.Is[0].Created, f.Hosted = ago(12*time.Hour), Read[Hosted]{Unread: "no answer"}
+	f.Machines.Is[0].Created, f.Hosted = ago(12*time.Hour), step.Read[Hosted]{Unread: "no answer"}
 	g.Expect(at(f, "ignition").Outcome).To(Equal(step.OK))
 	expiresAt(&f.Tokens.Is[0], ago(time.Hour))
 	g.Expect(at(f, "ignition")).To(And(HaveField("Outcome", step.Unread), HaveField("Do", Not(ContainSubstring("delete")))))
@@ -46,14 +46,14 @@ func TestNoFaultStopsAWorkerOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
 		t.Run(cause, func(t *testing.T) {
 			g, f := NewWithT(t), joined()
 			brokenBy[cause](&f)
-			f.Hosted = Read[Hosted]{Unread: "you may not"}
+			f.Hosted = step.Read[Hosted]{Unread: "you may not"}
 			steps, _ := Worker(f, "w1")
 			g.Expect(steps).To(ContainElement(And(HaveField("See", Page+cause), HaveField("Outcome", step.Warn))))
 			g.Expect(step.Worst(steps)).To(Equal(step.Unread))
 		})
 	}
 	g, f := NewWithT(t), joined()
-	f.Proxy.Is.Status.Backends[0].Healthy, f.Hosted = 0, Read[Hosted]{Unread: "no answer"}
+	f.Proxy.Is.Status.Backends[0].Healthy, f.Hosted = 0, step.Read[Hosted]{Unread: "no answer"}
 	g.Expect(at(f, "backends")).To(And(HaveField("See", Page+backendDown), HaveField("Outcome", step.Fail)), "an API that is down stops all")
 }
 
@@ -116,10 +116,10 @@ func TestWhatIsUnreadIsNoCause(t *testing.T) {
 		outcome     step.Outcome
 	}{
 		"networks":          {func(f *Facts) { f.Machines.Is[0].Cards[0].Network, f.Networks.Unread = "default/alias", why }, "card", "whether default/alias is the VLAN of default/vlan100: NetworkAttachmentDefinitions not read: " + why, step.Unread},
-		"the DHCPServer":    {func(f *Facts) { unleased(f); f.DHCP = Read[*v1alpha1.DHCPServer]{Unread: why} }, "lease", "without the DHCPServer", step.Skip},
+		"the DHCPServer":    {func(f *Facts) { unleased(f); f.DHCP = step.Read[*v1alpha1.DHCPServer]{Unread: why} }, "lease", "without the DHCPServer", step.Skip},
 		"events":            {func(f *Facts) { unleased(f); f.Warnings.Unread = why }, "lease", "whether another DHCP server answers it: events not read: " + why, step.Unread},
 		"no lease, no CSR":  {func(f *Facts) { unleased(f); f.Warnings.Unread = why }, "certificate", "it has no lease", step.Warn},
-		"NetworkPolicies":   {func(f *Facts) { brokenBy["network-policy"](f); f.Policies = Read[[]string]{Unread: why} }, "backends", "whether a NetworkPolicy is missing is not known: " + why, step.Fail},
+		"NetworkPolicies":   {func(f *Facts) { brokenBy["network-policy"](f); f.Policies = step.Read[[]string]{Unread: why} }, "backends", "whether a NetworkPolicy is missing is not known: " + why, step.Fail},
 		"no hosted cluster": {func(f *Facts) { brokenBy["network-policy"](f); f.Infra.Spec.HostedClusterRef, f.Policies.Is = nil, nil }, "backends", "no target of ignition answers the proxy: ", step.Fail},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -253,7 +253,7 @@ func TestWhatCannotBeReadIsSaidAndTheWalkGoesOn(t *testing.T) {
 		}
 	}
 	g.Expect(unread).To(Equal(8))
-	f.Machines = Read[[]Machine]{Unread: why}
+	f.Machines = step.Read[[]Machine]{Unread: why}
 	g.Expect(Infra(f)).To(ContainElement(HaveField("Says", "virtual machines not read: "+why)))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // Facts are what was read of an Infra and its workers.
@@ -20,34 +21,27 @@ type Facts struct {
 	// Infra is the only thing that has to be readable.
 	Infra *v1alpha1.Infra
 
-	HostedCluster Read[*hyperv1.HostedCluster]
-	NodePools     Read[[]hyperv1.NodePool]
+	HostedCluster step.Read[*hyperv1.HostedCluster]
+	NodePools     step.Read[[]hyperv1.NodePool]
 	// DHCP, DNS and Proxy are the Infra's children; nil if there is none.
-	DHCP  Read[*v1alpha1.DHCPServer]
-	DNS   Read[*v1alpha1.DNSServer]
-	Proxy Read[*v1alpha1.ProxyServer]
+	DHCP  step.Read[*v1alpha1.DHCPServer]
+	DNS   step.Read[*v1alpha1.DNSServer]
+	Proxy step.Read[*v1alpha1.ProxyServer]
 	// Leases of the Infra, in any state.
-	Leases Read[[]v1alpha1.DHCPLease]
+	Leases step.Read[[]v1alpha1.DHCPLease]
 	// Warnings are Warning events on the DHCPServer.
-	Warnings Read[[]corev1.Event]
-	Networks Read[[]nad.NetworkAttachmentDefinition]
+	Warnings step.Read[[]corev1.Event]
+	Networks step.Read[[]nad.NetworkAttachmentDefinition]
 	// Machines of the control-plane namespace.
-	Machines Read[[]Machine]
+	Machines step.Read[[]Machine]
 	// Tokens is the metadata of the Secrets with Ignition's tokens; their content is never read.
-	Tokens Read[[]metav1.ObjectMeta]
+	Tokens step.Read[[]metav1.ObjectMeta]
 	// Ignition says for each pod behind Service ignition-server whether it is ready; none if there is no such Service.
-	Ignition Read[[]bool]
+	Ignition step.Read[[]bool]
 	// Policies are the names of the NetworkPolicies of the control-plane namespace.
-	Policies Read[[]string]
+	Policies step.Read[[]string]
 	// Hosted is what was read in the hosted cluster.
-	Hosted Read[Hosted]
-}
-
-// Read is something that was read, or why it could not be.
-type Read[T any] struct {
-	Is T
-	// Unread is why it is not known, as a sentence; empty if it is.
-	Unread string
+	Hosted step.Read[Hosted]
 }
 
 // Machine is a virtual machine of KubeVirt.

@@ -20,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
+	"github.com/cldmnky/oooi/internal/step"
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
@@ -27,7 +28,7 @@ import (
 const mostTunnels = 20
 
 // hosted reads the hosted cluster with its kubeconfig.
-func (r reader) hosted(hc diagnose.Read[*hyperv1.HostedCluster], machines []diagnose.Machine) (seen diagnose.Read[diagnose.Hosted]) {
+func (r reader) hosted(hc step.Read[*hyperv1.HostedCluster], machines []diagnose.Machine) (seen step.Read[diagnose.Hosted]) {
 	switch {
 	case hc.Unread != "":
 		seen.Unread = "its HostedCluster is not read: " + hc.Unread
@@ -47,7 +48,7 @@ func (r reader) hosted(hc diagnose.Read[*hyperv1.HostedCluster], machines []diag
 	return seen
 }
 
-func (r reader) visit(secret *corev1.Secret, machines []diagnose.Machine) (seen diagnose.Read[diagnose.Hosted]) {
+func (r reader) visit(secret *corev1.Secret, machines []diagnose.Machine) (seen step.Read[diagnose.Hosted]) {
 	access, refusal := kubeconfig.Sanitise(secret.Data[kubeconfig.SecretKey])
 	if refusal != nil {
 		seen.Unread = fmt.Sprintf("the kubeconfig in Secret %s/%s is not used (%s): %s", secret.Namespace, secret.Name, refusal.Rule, refusal.Because)

@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 
 	"github.com/cldmnky/oooi/internal/diagnose"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // kubevirt is the API of virtual machines.
@@ -62,7 +63,7 @@ type instance struct {
 }
 
 // machines are the NodePools' of the control-plane namespace.
-func (r reader) machines() (all diagnose.Read[[]diagnose.Machine]) {
+func (r reader) machines() (all step.Read[[]diagnose.Machine]) {
 	if r.controlPlane == "" {
 		return all
 	}

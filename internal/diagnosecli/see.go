@@ -24,6 +24,7 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
 )
 
 // patience for one read: the whole must be over in 10 s.
@@ -75,12 +76,12 @@ func See(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time
 		},
 		func() {
 			list, why := read[v1alpha1.DHCPLeaseList](r, infra.Namespace, "dhcpleases.hostedcluster.densityops.com", mine)
-			f.Leases = diagnose.Read[[]v1alpha1.DHCPLease]{Is: list.Items, Unread: why}
+			f.Leases = step.Read[[]v1alpha1.DHCPLease]{Is: list.Items, Unread: why}
 		},
 		func() { f.NodePools = r.nodePools() },
 		func() {
 			list, why := read[nad.List](r, "", "network-attachment-definitions.k8s.cni.cncf.io")
-			f.Networks = diagnose.Read[[]nad.NetworkAttachmentDefinition]{Is: list.Items, Unread: why}
+			f.Networks = step.Read[[]nad.NetworkAttachmentDefinition]{Is: list.Items, Unread: why}
 		},
 		func() { f.Ignition = r.ignition() },
 		func() { f.Policies = r.policies() },
@@ -95,19 +96,19 @@ func (r reader) child(name func(string) string) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.infra.Namespace, Name: name(r.infra.Name)}
 }
 
-func (r reader) dhcp() diagnose.Read[*v1alpha1.DHCPServer] {
+func (r reader) dhcp() step.Read[*v1alpha1.DHCPServer] {
 	return object[v1alpha1.DHCPServer](r, r.child(names.DHCPServer), "dhcpservers.hostedcluster.densityops.com")
 }
 
-func (r reader) warnings(of *v1alpha1.DHCPServer) diagnose.Read[[]corev1.Event] {
+func (r reader) warnings(of *v1alpha1.DHCPServer) step.Read[[]corev1.Event] {
 	if of == nil {
-		return diagnose.Read[[]corev1.Event]{}
+		return step.Read[[]corev1.Event]{}
 	}
 	list, why := read[corev1.EventList](r, r.infra.Namespace, "events", client.MatchingFields{"involvedObject.uid": string(of.UID), "type": corev1.EventTypeWarning})
-	return diagnose.Read[[]corev1.Event]{Is: list.Items, Unread: why}
+	return step.Read[[]corev1.Event]{Is: list.Items, Unread: why}
 }
 
-func (r reader) nodePools() (pools diagnose.Read[[]hyperv1.NodePool]) {
+func (r reader) nodePools() (pools step.Read[[]hyperv1.NodePool]) {
 	if r.cluster.Name == "" {
 		return pools
 	}
@@ -122,7 +123,7 @@ func (r reader) nodePools() (pools diagnose.Read[[]hyperv1.NodePool]) {
 }
 
 // ignition reads what is behind the ignition server's front (hypershift ignition-server-proxy, an HAProxy that the proxy's health checks reach).
-func (r reader) ignition() (ready diagnose.Read[[]bool]) {
+func (r reader) ignition() (ready step.Read[[]bool]) {
 	if r.controlPlane == "" {
 		return ready
 	}
@@ -139,7 +140,7 @@ func (r reader) ignition() (ready diagnose.Read[[]bool]) {
 	return ready
 }
 
-func (r reader) policies() (all diagnose.Read[[]string]) {
+func (r reader) policies() (all step.Read[[]string]) {
 	if r.controlPlane == "" {
 		return all
 	}
@@ -152,7 +153,7 @@ func (r reader) policies() (all diagnose.Read[[]string]) {
 }
 
 // tokens asks for metadata only, so that no token leaves the API server.
-func (r reader) tokens() (all diagnose.Read[[]metav1.ObjectMeta]) {
+func (r reader) tokens() (all step.Read[[]metav1.ObjectMeta]) {
 	if r.controlPlane == "" {
 		return all
 	}
@@ -169,7 +170,7 @@ func (r reader) tokens() (all diagnose.Read[[]metav1.ObjectMeta]) {
 func object[T any, P interface {
 	*T
 	client.Object
-}](r reader, at types.NamespacedName, resource string) (is diagnose.Read[*T]) {
+}](r reader, at types.NamespacedName, resource string) (is step.Read[*T]) {
 	if at.Name == "" {
 		return is
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/diagnosecli"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/step"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -78,7 +79,7 @@ func TestWhatAWorkerDependsOnIsRead(t *testing.T) {
 	g.Expect(f.Leases).To(And(HaveField("Unread", BeEmpty()), HaveField("Is", HaveLen(1))))
 	g.Expect(f.Policies.Is).To(ConsistOf("same-namespace"))
 	g.Expect(f.Tokens.Is).To(ConsistOf(HaveField("Name", "token-c1-91bf131f")))
-	g.Expect(f.DHCP).To(Equal(diagnose.Read[*v1alpha1.DHCPServer]{}), "none is there")
+	g.Expect(f.DHCP).To(Equal(step.Read[*v1alpha1.DHCPServer]{}), "none is there")
 	g.Expect(f.Machines.Unread).To(Equal("the cluster does not serve them"))
 	g.Expect(f.Hosted.Unread).To(Equal("HostedCluster clusters/c1 does not exist"))
 	g.Expect(fmt.Sprintf("%+v", f)).NotTo(ContainSubstring(canary))

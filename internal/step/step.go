@@ -53,6 +53,13 @@ type Step struct {
 	See string `json:"see,omitempty"`
 }
 
+// Read is something that was read, or why it could not be.
+type Read[T any] struct {
+	Is T
+	// Unread is why it is not known, as a sentence; empty if it is.
+	Unread string
+}
+
 // Worst is the most severe outcome; Skip of no steps.
 func Worst(steps []Step) Outcome {
 	worst := 0

@@ -85,6 +85,14 @@ func (c *Clock) Now() (now time.Time, steady bool) {
 	return time.Unix(0, 0).Add(boot + c.offset).UTC(), !c.jumped || boot-c.jumpedAt >= c.calm
 }
 
+// NowOr is the server's time; where it is not known, another.
+func (c *Clock) NowOr(other time.Time) time.Time {
+	if now, _ := c.Now(); !now.IsZero() {
+		return now
+	}
+	return other
+}
+
 // Observe learns from a Date that was written between two readings of CLOCK_BOOTTIME. A Date has whole seconds, so the offset moves only as far
 // as it must.
 func (c *Clock) Observe(date time.Time, before, after time.Duration) {
