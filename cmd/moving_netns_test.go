@@ -178,6 +178,7 @@ func (s site) asked(t *testing.T, serve func(*vlan)) map[string]string {
 	v.In("sw", "ip", "link", "set", "br0", "up")
 	v.attach("upstream", "02:00:00:00:00:09", "192.168.77.9/24")
 	v.begin("upstream", nil, "dnsmasq", "-k", "-C", "/dev/null", "--user=root", "--pid-file", "--no-resolv", "--no-hosts", "--address=/far.example.net/198.51.100.7", "--address=/far.example.com/198.51.100.8", "--local=/net/", "--local=/com/", "--local=/arpa/")
+	v.behind() // first: Envoy dials no target whose last check failed
 	serve(v)
 	said := map[string]string{}
 	for i, mac := range slices.Sorted(maps.Keys(clients)) {
@@ -191,7 +192,6 @@ func (s site) asked(t *testing.T, serve func(*vlan)) map[string]string {
 	for _, name := range s.names {
 		said[name] = v.digs(said["52:54:00:00:02:00 dns"], strings.Fields(name)...)
 	}
-	v.behind()
 	for _, to := range s.connects {
 		said["connect "+to] = v.connects(to)
 	}
