@@ -2,6 +2,7 @@
 package braces
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/cldmnky/oooi/internal/moving/draft"
@@ -20,6 +21,17 @@ type Statement struct {
 	Block []Statement
 	// Opens says that it has a block, which may be empty.
 	Opens bool
+	// Cut says that the file ends in it.
+	Cut bool
+}
+
+// String is its words, without quotes and block.
+func (s Statement) String() string {
+	words := make([]string, len(s.Words))
+	for i, w := range s.Words {
+		words[i] = w.Text
+	}
+	return strings.Join(words, " ")
 }
 
 // Is says whether it begins with these words.
@@ -96,7 +108,7 @@ func untilNewline(text string) string {
 	return line
 }
 
-// quoted text, in which a backslash takes what follows as it is.
+// quoted text, in which a backslash takes what follows as it is, or is an octet in octal for ISC dhcpd (its common/conflex.c, read_string).
 func (p *parser) quoted() Word {
 	var text strings.Builder
 	for p.at++; p.at < len(p.text) && p.text[p.at] != '"'; p.at++ {
@@ -104,12 +116,29 @@ func (p *parser) quoted() Word {
 			p.line++
 		}
 		if p.text[p.at] == '\\' && p.at+1 < len(p.text) {
+			if octet, is := p.octal(); is {
+				text.WriteByte(octet)
+				continue
+			}
 			p.at++
 		}
 		text.WriteByte(p.text[p.at])
 	}
 	p.at = min(p.at+1, len(p.text))
 	return Word{text.String(), true}
+}
+
+// octal reads the three digits behind a backslash, and stands on the last of them then.
+func (p *parser) octal() (octet byte, is bool) {
+	if p.slashes || len(p.text) < p.at+4 {
+		return 0, false
+	}
+	value, err := strconv.ParseUint(p.text[p.at+1:p.at+4], 8, 8)
+	if err != nil {
+		return 0, false
+	}
+	p.at += 3
+	return byte(value), true
 }
 
 // block reads statements until the brace that ends it, or the end of the file; it says whether there was a brace.
@@ -127,6 +156,7 @@ func (p *parser) block() (all []Statement, ended bool) {
 		w, more := p.next()
 		switch {
 		case !more:
+			s.Cut = true
 			finish()
 			return all, false
 		case w.Quoted || !strings.Contains("{};", w.Text):
@@ -146,7 +176,9 @@ func (p *parser) block() (all []Statement, ended bool) {
 			}
 			text := p.text[begin:p.at]
 			s.Opens = true
-			s.Block, _ = p.block()
+			ended := false
+			s.Block, ended = p.block()
+			s.Cut = !ended
 			s.Text = text + " … }"
 			all, s = append(all, s), Statement{}
 		}

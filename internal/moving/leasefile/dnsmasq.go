@@ -10,9 +10,7 @@ import (
 // "duid" begins the leases of DHCPv6 (dnsmasq 2.92, src/lease.c, lease_update_file).
 func dnsmasq(content string) ([]Entry, []Problem) {
 	var found last
-	number := 0
-	for text := range strings.Lines(content) {
-		number++
+	for number, text := range lines(content) {
 		f := strings.Fields(text)
 		if len(f) == 0 {
 			continue
@@ -43,12 +41,10 @@ func (l *last) dnsmasqLease(line int, f []string) {
 	if len(f) > 4 {
 		e.ClientID = octets(f[4])
 	}
-	if e.Client, ok = client(f[1], e.ClientID); !ok {
-		l.skip(line, "%s has neither an Ethernet address nor a client identifier", ip)
-		return
-	}
 	if ends > 0 {
 		e.Ends = time.Unix(ends, 0).UTC()
 	}
-	l.say(e)
+	if l.identify(&e, f[1]) {
+		l.say(e)
+	}
 }

@@ -18,10 +18,8 @@ const infinity = "4294967295"
 func kea(content string) ([]Entry, []Problem) {
 	var found last
 	var columns []string
-	line := 0
-	for text := range strings.Lines(content) {
-		line++
-		values := strings.Split(strings.TrimRight(text, "\r\n"), ",")
+	for line, text := range lines(content) {
+		values := strings.Split(text, ",")
 		switch {
 		case line == 1 && slices.Contains(values, "address") && slices.Contains(values, "expire"):
 			columns = values
@@ -37,7 +35,7 @@ func kea(content string) ([]Entry, []Problem) {
 			})
 		}
 	}
-	if line == 0 {
+	if content == "" {
 		found.skip(1, "the file is empty")
 	}
 	return found.all()
@@ -71,9 +69,7 @@ func (l *last) keaLease(line int, of func(column string) string) {
 	if of("valid_lifetime") != infinity {
 		e.Ends = time.Unix(expire, 0).UTC()
 	}
-	if e.Client, ok = client(of("hwaddr"), e.ClientID); !ok && e.Over == "" {
-		l.skip(line, "%s has neither an Ethernet address nor a client identifier", ip)
-		return
+	if l.identify(&e, of("hwaddr")) {
+		l.say(e)
 	}
-	l.say(e)
 }

@@ -3,6 +3,7 @@ package leasefile
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"net/netip"
@@ -77,15 +78,32 @@ func (l *last) ipv4(line int, text string) (netip.Addr, bool) {
 	return ip, err == nil && ip.Is4()
 }
 
-// client is the key that oooi would know the client by: its hardware address, or else its client identifier.
-func client(mac, id string) (lease.Client, bool) {
+// identify sets the key that oooi would know the client by: its hardware address, or else its client identifier. False: there is neither, though
+// somebody has the address, and the line was told.
+func (l *last) identify(e *Entry, mac string) bool {
 	if hardware, err := net.ParseMAC(mac); err == nil {
-		c := lease.ClientOf(1, hardware, nil)
-		if c.MAC != "" {
-			return c, true
+		e.Client = lease.Client{MAC: lease.ClientOf(1, hardware, nil).MAC}
+	}
+	if e.Client.MAC == "" {
+		e.Client = lease.Client{ID: e.ClientID}
+	}
+	if !e.Client.Known() && e.Over == "" {
+		l.skip(e.Line, "%s has neither an Ethernet address nor a client identifier", e.IP)
+		return false
+	}
+	return true
+}
+
+// lines numbers the lines of a file, from 1.
+func lines(content string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		number := 0
+		for text := range strings.Lines(content) {
+			if number++; !yield(number, strings.TrimRight(text, "\r\n")) {
+				return
+			}
 		}
 	}
-	return lease.Client{ID: id}, id != ""
 }
 
 // octets reads octets in hex with colons, as clients' identifiers are written; empty if it is none.

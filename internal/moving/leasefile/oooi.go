@@ -12,9 +12,7 @@ import (
 // than that there is one: it has another UID in another cluster, where its lease would end with the one that is not there.
 func ours(content string) ([]Entry, []Problem) {
 	var found last
-	number := 0
-	for text := range strings.Lines(content) {
-		number++
+	for number, text := range lines(content) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
@@ -36,10 +34,7 @@ func (l *last) ourLease(e Entry, spec v1alpha1.DHCPLeaseSpec) {
 	if spec.State != v1alpha1.LeaseBound {
 		e.Over = string(spec.State)
 	}
-	var identified bool
-	if e.Client, identified = client(string(spec.MAC), e.ClientID); !identified {
-		l.skip(e.Line, "%s has neither an Ethernet address nor a client identifier", e.IP)
-		return
+	if l.identify(&e, string(spec.MAC)) {
+		l.say(e)
 	}
-	l.say(e)
 }
