@@ -1,8 +1,6 @@
 package cmd
 
 import (
-	"bytes"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,19 +13,7 @@ func TestNothingIsDiagnosedWithoutANameOrACluster(t *testing.T) {
 		"unknown flag: --nonsense":           {"c1", "--nonsense"},
 		"no configuration has been provided": {"c1"},
 	} {
-		t.Run(says, func(t *testing.T) {
-			g := NewWithT(t)
-			t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-			var out bytes.Buffer
-			root := Root()
-			root.SetOut(&out)
-			root.SetErr(&out)
-			root.SetArgs(append([]string{"diagnose"}, args...))
-			err := root.Execute()
-			g.Expect(err).To(MatchError(ContainSubstring(says)))
-			g.Expect(ExitCode(err)).To(Equal(unusable))
-			g.Expect(out.String()).To(BeEmpty(), "nothing is said in place of steps")
-		})
+		t.Run(says, func(t *testing.T) { cannotBegin(t, says, append([]string{"diagnose"}, args...)) })
 	}
 }
 

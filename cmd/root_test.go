@@ -63,3 +63,19 @@ func TestAServiceFinishesAtASignal(t *testing.T) {
 	g.Eventually(socket, 20*time.Second).Should(BeAnExistingFile())
 	g.Expect(signalled(os.Interrupt)).To(Succeed())
 }
+
+// cannotBegin runs oooi without a kubeconfig, which is unusable, and says so in place of a result.
+func cannotBegin(t *testing.T, says string, args []string) {
+	t.Helper()
+	g := NewWithT(t)
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var out bytes.Buffer
+	root := Root()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.Execute()
+	g.Expect(err).To(MatchError(ContainSubstring(says)))
+	g.Expect(ExitCode(err)).To(Equal(unusable))
+	g.Expect(out.String()).To(BeEmpty(), "nothing is said in place of a result")
+}
