@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"time"
 
@@ -69,29 +70,28 @@ func (f *leaseFlags) pools(cmd *cobra.Command) (pools []leasecli.Pool, api clien
 	return pools, api, explained(err)
 }
 
-// leases reads all leases that the flags choose.
-func (f *leaseFlags) leases(cmd *cobra.Command) ([]leasecli.Lease, error) {
-	pools, _, err := f.pools(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return leasecli.Leases(cmd.Context(), pools)
-}
-
 func newLeasesListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return writesLeases(&cobra.Command{
 		Use: "list", Short: "List leases, sorted by address",
 		Long:    "ENDS is when the client's lease ends if it does not renew, as it was last told. For programs: oooi leases export.",
 		Example: "  oooi leases list -n clusters",
-		Args:    noArguments,
-	}
+	}, func(to io.Writer, leases []leasecli.Lease) error { return leasecli.Table(to, leases, time.Now()) })
+}
+
+// writesLeases makes a command write all leases that its flags choose.
+func writesLeases(cmd *cobra.Command, write func(io.Writer, []leasecli.Lease) error) *cobra.Command {
 	f := bindLeases(cmd)
+	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		leases, err := f.leases(cmd)
+		pools, _, err := f.pools(cmd)
 		if err != nil {
 			return asUnusable(err)
 		}
-		return leasecli.Table(cmd.OutOrStdout(), leases, time.Now())
+		leases, err := leasecli.Leases(cmd.Context(), pools)
+		if err != nil {
+			return asUnusable(err)
+		}
+		return write(cmd.OutOrStdout(), leases)
 	}
 	return cmd
 }
@@ -140,21 +140,11 @@ func newLeasesShowCommand() *cobra.Command {
 }
 
 func newLeasesExportCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return writesLeases(&cobra.Command{
 		Use: "export", Short: "Print leases for programs, and for `oooi leases import`",
 		Long:    "Prints a line of JSON for each lease: the spec of a DHCPLease (kubectl explain olease.spec).",
 		Example: "  oooi leases export -n clusters > leases.jsonl",
-		Args:    noArguments,
-	}
-	f := bindLeases(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		leases, err := f.leases(cmd)
-		if err != nil {
-			return asUnusable(err)
-		}
-		return leasecli.Export(cmd.OutOrStdout(), leases)
-	}
-	return cmd
+	}, leasecli.Export)
 }
 
 func newLeasesReleaseCommand() *cobra.Command {

@@ -3,9 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,10 +43,7 @@ func newLeasesImportCommand() *cobra.Command {
 		if len(pools) > 1 {
 			return asUnusable(fmt.Errorf("the namespace has DHCPServers %s and %s: say which with --server", pools[0].Server, pools[1].Server))
 		}
-		if kind == "kea" {
-			files = besideKeas(files, func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) })
-		}
-		read, err := readLeases(files, kind)
+		read, err := leasecli.ReadFiles(files, kind, func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) })
 		if err != nil {
 			return asUnusable(err)
 		}
@@ -58,57 +52,7 @@ func newLeasesImportCommand() *cobra.Command {
 	return cmd
 }
 
-// leasesIn is what a file says.
-type leasesIn struct {
-	file     string
-	entries  []leasefile.Entry
-	problems []leasefile.Problem
-}
-
-// readLeases reads all files. Of each address only the last file that has it says something.
-func readLeases(files []string, kind string) (all []leasesIn, err error) {
-	latest := map[netip.Addr]int{}
-	for n, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		in := leasesIn{file: file}
-		in.entries, in.problems = leasefile.Kinds[kind](string(content))
-		for _, e := range in.entries {
-			latest[e.IP] = n
-		}
-		all = append(all, in)
-	}
-	for n := range all {
-		all[n].entries = slices.DeleteFunc(all[n].entries, func(e leasefile.Entry) bool { return latest[e.IP] != n })
-	}
-	return all, nil
-}
-
-// besideKeas adds the files that Kea reads before each file, unless they are given: FILE.completed, or else FILE.2 and FILE.1 (Kea 2.6,
-// src/lib/dhcpsrv/memfile_lease_mgr.cc, loadLeasesFromFiles). FILE itself has no more than the changes since they were written.
-func besideKeas(files []string, told func(string)) (all []string) {
-	there := func(file string) bool {
-		_, err := os.Stat(file)
-		return err == nil && !slices.Contains(files, file)
-	}
-	for _, file := range files {
-		var before []string
-		if completed := file + ".completed"; there(completed) {
-			before = []string{completed}
-		} else {
-			before = slices.DeleteFunc([]string{file + ".2", file + ".1"}, func(f string) bool { return !there(f) })
-		}
-		if len(before) > 0 {
-			told(fmt.Sprintf("%s read first: %s has only what changed since", strings.Join(before, " and "), file))
-		}
-		all = append(append(all, before...), file)
-	}
-	return all
-}
-
-func importLeases(cmd *cobra.Command, p leasecli.Pool, read []leasesIn, dryRun bool) error {
+func importLeases(cmd *cobra.Command, p leasecli.Pool, read []leasecli.File, dryRun bool) error {
 	open, verb := p.Open, "taken over"
 	if dryRun {
 		open, verb = p.Trial(cmd.Context()), "would be taken over"
@@ -120,13 +64,13 @@ func importLeases(cmd *cobra.Command, p leasecli.Pool, read []leasesIn, dryRun b
 	i := leasecli.Importing{Store: store, Config: p.Config, Instances: p.Instances, Now: time.Now()}
 	var count leasecli.Count
 	for _, in := range read {
-		told := func(line int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", in.file, line, what) }
-		for _, p := range in.problems {
+		told := func(line int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", in.Name, line, what) }
+		for _, p := range in.Problems {
 			count.Refused++
 			told(p.Line, p.Says)
 		}
-		if err := i.All(cmd.Context(), in.entries, &count, told); err != nil {
-			return errors.Join(fmt.Errorf("%s:%w", in.file, err), done())
+		if err := i.All(cmd.Context(), in.Entries, &count, told); err != nil {
+			return errors.Join(fmt.Errorf("%s:%w", in.Name, err), done())
 		}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%d leases %s, %d are there already, %d have ended\n", count.Leased, verb, count.Already, count.Ended)

@@ -40,9 +40,9 @@ func newSysdumpCommand() *cobra.Command {
 }
 
 func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.Time) (err error) {
-	config, err := cluster.config().ClientConfig()
+	config, err := cluster.rest(cmd.ErrOrStderr())
 	if err != nil {
-		return asUnusable(fmt.Errorf("finding the cluster: %w", err))
+		return asUnusable(err)
 	}
 	api, err := cluster.client(cmd.ErrOrStderr())
 	if err != nil {

@@ -2,10 +2,23 @@
 package sysdump
 
 import (
+	configv1 "github.com/openshift/api/config/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -18,9 +31,9 @@ type kind struct {
 	cluster bool
 }
 
-func of(group, version string, names ...string) (all []kind) {
+func of(version schema.GroupVersion, names ...string) (all []kind) {
 	for _, name := range names {
-		all = append(all, kind{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: name}})
+		all = append(all, kind{GroupVersionKind: version.WithKind(name)})
 	}
 	return all
 }
@@ -41,23 +54,23 @@ func cluster(all []kind) []kind {
 
 // kinds are those of the APIs that the operator reads or writes (internal/controller.Scheme), and what shows where its pods run.
 var kinds = concat(
-	of("hostedcluster.densityops.com", "v1alpha1", append(servers(), "Infra", "DHCPLease")...),
-	of("provisioning.dpu.hcp.io", "v1alpha1", "DPUHCPBridge"),
-	of("hypershift.openshift.io", "v1beta1", "HostedCluster", "NodePool"),
-	of("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition"),
-	of("kubevirt.io", "v1", "VirtualMachine", "VirtualMachineInstance"),
-	of("provisioning.dpu.nvidia.com", "v1alpha1", "DPUCluster", "DPU", "DPUFlavor", "BFB"),
-	of("svc.dpu.nvidia.com", "v1alpha1", "DPUDeployment", "DPUServiceTemplate"),
-	of("operator.dpu.nvidia.com", "v1alpha1", "DPFOperatorConfig"),
-	of("metallb.io", "v1beta1", "IPAddressPool", "L2Advertisement"),
-	of("route.openshift.io", "v1", "Route"),
-	ours(of("", "v1", "Pod", "Service")),
-	ours(of("apps", "v1", "Deployment", "StatefulSet")),
-	ours(of("networking.k8s.io", "v1", "NetworkPolicy")),
-	ours(of("policy", "v1", "PodDisruptionBudget")),
-	cluster(of("", "v1", "Node")),
-	cluster(of("apiextensions.k8s.io", "v1", "CustomResourceDefinition")),
-	cluster(of("config.openshift.io", "v1", "ClusterVersion", "Network", "Proxy")),
+	of(v1alpha1.GroupVersion, append(servers(), "Infra", "DHCPLease")...),
+	of(dpuv1.GroupVersion, "DPUHCPBridge"),
+	of(hyperv1.GroupVersion, "HostedCluster", "NodePool"),
+	of(nad.GroupVersion, "NetworkAttachmentDefinition"),
+	of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "VirtualMachine", "VirtualMachineInstance"),
+	of(dpf.GroupVersion, "DPUCluster", "DPU", "DPUFlavor", "BFB"),
+	of(dpf.ServiceGroupVersion, "DPUDeployment", "DPUServiceTemplate"),
+	of(dpf.OperatorGroupVersion, "DPFOperatorConfig"),
+	of(metallb.GroupVersion, "IPAddressPool", "L2Advertisement"),
+	of(routev1.GroupVersion, "Route"),
+	ours(of(corev1.SchemeGroupVersion, "Pod", "Service")),
+	ours(of(appsv1.SchemeGroupVersion, "Deployment", "StatefulSet")),
+	ours(of(networkingv1.SchemeGroupVersion, "NetworkPolicy")),
+	ours(of(policyv1.SchemeGroupVersion, "PodDisruptionBudget")),
+	cluster(of(corev1.SchemeGroupVersion, "Node")),
+	cluster(of(apiextensionsv1.SchemeGroupVersion, "CustomResourceDefinition")),
+	cluster(of(configv1.GroupVersion, "ClusterVersion", "Network", "Proxy")),
 )
 
 func servers() (all []string) {
