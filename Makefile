@@ -109,6 +109,12 @@ generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the fiel
 	$(GEN) rbac:roleName=oooi-dpu-bridge,fileName=bridge_role.yaml paths=./internal/rbac/bridge output:rbac:dir=config/rbac
 	$(TOOL) crd-ref-docs --source-path=api --config=hack/reference.yaml --renderer=markdown --output-path=docs/reference/api.md
 
+.PHONY: docs
+docs: ## Make the site of README and docs in dist/site; a link to what is not there, or a page on no path, is an error.
+	$(LAB) build sphinx
+	rm -rf dist/site
+	$(TESTENV); sphinx-build -q -W --keep-going -b html -c hack/site . dist/site
+
 .PHONY: lint
 lint: ## golangci-lint, from its own module, of both modules.
 	status=0; go tool -modfile=hack/lint/go.mod golangci-lint run ./... || status=1; \

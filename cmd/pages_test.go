@@ -205,10 +205,10 @@ func (b block) fault() error {
 	case "corefile":
 		_, err := caddyfile.Parse("Corefile", strings.NewReader(b.text), nil)
 		return err
-	case "mermaid", "text": // pictures, and what programs print
+	case "text": // what programs print
 		return nil
 	}
-	return fmt.Errorf("%q is no kind of block: write sh, yaml, json, corefile, mermaid, or text for an illustration", b.kind)
+	return fmt.Errorf("%q is no kind of block: write sh, yaml, json, corefile, or text for an illustration", b.kind)
 }
 
 // understood says whether oooi has a command's subcommand and flags.

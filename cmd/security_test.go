@@ -23,7 +23,7 @@ func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 	for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1) {
 		g.Expect(tests).To(ContainSubstring("\nfunc "+name+"("), name)
 	}
-	sections := strings.Split(string(page), "\n### ")[1:]
+	sections := strings.Split(string(page), "\n## ")[1:]
 	g.Expect(len(sections)).To(BeNumerically(">", 10))
 	for _, section := range sections {
 		who, _, _ := strings.Cut(section, "\n")

