@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -71,9 +73,79 @@ type ServerReference struct {
 	Name ObjectName `json:"name"`
 }
 
+// StageName is a step of a worker's boot that a daemon sees.
+// +kubebuilder:validation:Enum=NameAsked;IgnitionHello;APIHello;KonnectivityHello;UnmatchedHello
+type StageName string
+
+const (
+	// StageNameAsked: DNS answered it a name of its hosted cluster.
+	StageNameAsked StageName = "NameAsked"
+	// StageIgnitionHello: it sent the proxy a TLS ClientHello for Ignition.
+	StageIgnitionHello StageName = "IgnitionHello"
+	// StageAPIHello: it sent one for the hosted cluster's API.
+	StageAPIHello StageName = "APIHello"
+	// StageKonnectivityHello: it sent one for konnectivity.
+	StageKonnectivityHello StageName = "KonnectivityHello"
+	// StageUnmatchedHello: it sent one with a server name that no backend of the proxy has, or without any.
+	StageUnmatchedHello StageName = "UnmatchedHello"
+)
+
+// StageResult is what became of a hello.
+// +kubebuilder:validation:Enum=Forwarded;NoTarget
+type StageResult string
+
+const (
+	// StageForwarded: a target of the backend accepted the connection.
+	StageForwarded StageResult = "Forwarded"
+	// StageNoTarget: none did.
+	StageNoTarget StageResult = "NoTarget"
+)
+
+// Stage is one step of a worker's boot. It is written when a daemon first sees it, and again only when a hello gets further: first no
+// target, then one, then bytes.
+type Stage struct {
+	// NameAsked: DNS answered a name of the hosted cluster. IgnitionHello, APIHello, KonnectivityHello: the proxy received a TLS
+	// ClientHello for that backend. UnmatchedHello: it received one for no backend.
+	Name StageName `json:"name"`
+	// When a daemon first saw it, by the clock of the daemon's node.
+	FirstTime metav1.MicroTime `json:"firstTime"`
+	// The name that the worker asked DNS for, or sent the proxy as its server name (SNI), when firstTime was written.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	ServerName string `json:"serverName,omitempty"`
+	// Of a hello: Forwarded to a target of the backend, or NoTarget, if none accepted the connection.
+	// +optional
+	Result StageResult `json:"result,omitempty"`
+	// Bytes that the worker received in the first such connection that ended after it received any. TLS encrypts them, so they do not
+	// tell what was answered.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReceivedBytes int64 `json:"receivedBytes,omitempty"`
+}
+
+// DHCPLeaseStatus is what the DNS servers and proxies of the Infra saw of the worker that has the lease. Nothing is decided by it.
+type DHCPLeaseStatus struct {
+	// Whom the stages are of: a MAC address or, of a client without, its client identifier. If the spec names another, the address has
+	// changed hands, and the stages are none of its holder's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=764
+	Client string `json:"client,omitempty"`
+	// UID of the KubeVirt VirtualMachine that the stages are of, if it was known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	VMUID string `json:"vmUID,omitempty"`
+	// The steps of the boot that were seen, each once.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Stages []Stage `json:"stages,omitempty"`
+}
+
 // DHCPLease is one address leased to one client: both the lock on the address and its record. Its name contains the DHCPServer and
 // the address.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=olease,categories=oooi
 // +kubebuilder:selectablefield:JSONPath=`.spec.ip`
 // +kubebuilder:selectablefield:JSONPath=`.spec.mac`
@@ -84,11 +156,39 @@ type ServerReference struct {
 // +kubebuilder:printcolumn:name="VM",type=string,JSONPath=`.spec.vmRef.name`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.state`
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expirationTime`
+// +kubebuilder:printcolumn:name="Asked",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="NameAsked")].firstTime`
+// +kubebuilder:printcolumn:name="Ignition",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="IgnitionHello")].firstTime`
+// +kubebuilder:printcolumn:name="Ignition-Bytes",type=integer,priority=1,JSONPath=`.status.stages[?(@.name=="IgnitionHello")].receivedBytes`
+// +kubebuilder:printcolumn:name="API",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="APIHello")].firstTime`
+// +kubebuilder:printcolumn:name="Konnectivity",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="KonnectivityHello")].firstTime`
+// +kubebuilder:printcolumn:name="Unmatched",type=string,priority=1,JSONPath=`.status.stages[?(@.name=="UnmatchedHello")].serverName`
 type DHCPLease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec DHCPLeaseSpec `json:"spec"`
+	// +optional
+	Status DHCPLeaseStatus `json:"status,omitempty"`
+}
+
+// Stages are those of the client that has the lease now, by name.
+func (l *DHCPLease) Stages() map[StageName]Stage {
+	stages := map[StageName]Stage{}
+	if !l.Status.of(l.Spec) {
+		return stages
+	}
+	for _, s := range l.Status.Stages {
+		stages[s.Name] = s
+	}
+	return stages
+}
+
+// Holder is who has the lease, as Status.Client names it.
+func (s DHCPLeaseSpec) Holder() string { return cmp.Or(string(s.MAC), s.ClientID) }
+
+// of says whether a status tells of the holder: of the same machine, as far as both know it.
+func (s DHCPLeaseStatus) of(spec DHCPLeaseSpec) bool {
+	return s.Client == spec.Holder() && (s.VMUID == "" || spec.VMRef == nil || string(spec.VMRef.UID) == s.VMUID)
 }
 
 // DHCPLeaseList is a list of DHCPLease.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,4 +73,27 @@ func row(t *testing.T, version, resource string) map[string]any {
 		cells[c.Name] = table.Rows[0].Cells[i]
 	}
 	return cells
+}
+
+func TestALeaseIsListedWithTheStagesOfItsWorker(t *testing.T) {
+	g := NewWithT(t)
+	lease := object(read[map[string]map[string]any](t, "testdata/base.yaml")["DHCPLease"])
+	g.Expect(api.Create(t.Context(), lease)).To(Succeed())
+	defer func() { g.Expect(api.Delete(t.Context(), lease)).To(Succeed()) }()
+	generation := lease.GetGeneration()
+	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(metav1.RFC3339Micro) }
+	lease.Object["status"] = map[string]any{"client": "02:00:00:00:00:01", "stages": []any{
+		map[string]any{"name": "NameAsked", "firstTime": at(10 * time.Minute), "serverName": "ignition.c1.example.com"},
+		map[string]any{"name": "IgnitionHello", "firstTime": at(9 * time.Minute), "result": "Forwarded", "receivedBytes": int64(51200)},
+		map[string]any{"name": "UnmatchedHello", "firstTime": at(8 * time.Minute), "serverName": "registry.example.com"},
+	}}
+	g.Expect(api.Status().Update(t.Context(), lease)).To(Succeed())
+	g.Expect(lease.GetGeneration()).To(Equal(generation), "the spec is DHCP's alone")
+	cells := row(t, "hostedcluster.densityops.com/v1alpha1", "dhcpleases")
+	for _, other := range []string{"Name", "IP", "MAC", "Hostname", "VM", "State", "Expires"} {
+		delete(cells, other)
+	}
+	g.Expect(cells).To(Equal(map[string]any{
+		"Asked": "10m", "Ignition": "9m", "Ignition-Bytes": 51200.0, "API": nil, "Konnectivity": nil, "Unmatched": "registry.example.com",
+	}))
 }

@@ -44,6 +44,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DHCPLeaseConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DHCPLeaseSpec"):
 		return &apiv1alpha1.DHCPLeaseSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DHCPLeaseStatus"):
+		return &apiv1alpha1.DHCPLeaseStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DHCPNetworkConfig"):
 		return &apiv1alpha1.DHCPNetworkConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DHCPOption"):
@@ -112,6 +114,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RouteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerReference"):
 		return &apiv1alpha1.ServerReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Stage"):
+		return &apiv1alpha1.StageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VMReference"):
 		return &apiv1alpha1.VMReferenceApplyConfiguration{}
 

@@ -256,6 +256,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: spec
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.DHCPLeaseSpec
+    - name: status
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.DHCPLeaseStatus
 - name: com.github.cldmnky.oooi.api.v1alpha1.DHCPLeaseConfig
   map:
     fields:
@@ -305,6 +308,23 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vmRef
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.VMReference
+- name: com.github.cldmnky.oooi.api.v1alpha1.DHCPLeaseStatus
+  map:
+    fields:
+    - name: client
+      type:
+        scalar: string
+    - name: stages
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.Stage
+          elementRelationship: associative
+          keys:
+          - name
+    - name: vmUID
+      type:
+        scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.DHCPNetworkConfig
   map:
     fields:
@@ -1241,6 +1261,28 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+- name: com.github.cldmnky.oooi.api.v1alpha1.Stage
+  map:
+    fields:
+    - name: firstTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: name
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.StageName
+    - name: receivedBytes
+      type:
+        scalar: numeric
+    - name: result
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.StageResult
+    - name: serverName
+      type:
+        scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.StageName
+  scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.StageResult
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.Subnet
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.UnknownClients

@@ -19,7 +19,8 @@ import (
 type DHCPLeaseApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	Spec                             *DHCPLeaseSpecApplyConfiguration `json:"spec,omitempty"`
+	Spec                             *DHCPLeaseSpecApplyConfiguration   `json:"spec,omitempty"`
+	Status                           *DHCPLeaseStatusApplyConfiguration `json:"status,omitempty"`
 }
 
 // DHCPLease constructs a declarative configuration of the DHCPLease type for use with
@@ -66,6 +67,12 @@ func ExtractDHCPLeaseFrom(dHCPLease *apiv1alpha1.DHCPLease, fieldManager string,
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractDHCPLease(dHCPLease *apiv1alpha1.DHCPLease, fieldManager string) (*DHCPLeaseApplyConfiguration, error) {
 	return ExtractDHCPLeaseFrom(dHCPLease, fieldManager, "")
+}
+
+// ExtractDHCPLeaseStatus extracts the applied configuration owned by fieldManager from
+// dHCPLease for the status subresource.
+func ExtractDHCPLeaseStatus(dHCPLease *apiv1alpha1.DHCPLease, fieldManager string) (*DHCPLeaseApplyConfiguration, error) {
+	return ExtractDHCPLeaseFrom(dHCPLease, fieldManager, "status")
 }
 
 func (b DHCPLeaseApplyConfiguration) IsApplyConfiguration() {}
@@ -233,6 +240,14 @@ func (b *DHCPLeaseApplyConfiguration) ensureObjectMetaApplyConfigurationExists()
 // If called multiple times, the Spec field is set to the value of the last call.
 func (b *DHCPLeaseApplyConfiguration) WithSpec(value *DHCPLeaseSpecApplyConfiguration) *DHCPLeaseApplyConfiguration {
 	b.Spec = value
+	return b
+}
+
+// WithStatus sets the Status field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Status field is set to the value of the last call.
+func (b *DHCPLeaseApplyConfiguration) WithStatus(value *DHCPLeaseStatusApplyConfiguration) *DHCPLeaseApplyConfiguration {
+	b.Status = value
 	return b
 }
 
