@@ -219,6 +219,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	case live != nil && tooLarge(live) != nil:
 		return done{finding: tooLarge(live)}
 	}
+	mended := live != nil && managedfields.Drifted(live, want) && !unsealed(live, want)
 	if !filledIn[id.Kind] {
 		if err := w.takeOver(ctx, live, want); err != nil {
 			return done{err: fmt.Errorf("taking hold of what others added to %s: %w", id, err)}
@@ -239,8 +240,15 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		}
 		return failed
 	}
-	written("apply", id.Kind)
-	return done{wrote: true, made: live == nil, mended: live != nil && managedfields.Was(live, want)}
+	written(ctx, "apply", id.Kind, want)
+	return done{wrote: true, made: live == nil, mended: mended}
+}
+
+// unsealed says whether an admin took the seal off, which asks for the pending template, and is no drift (docs/adr/0005-released-templates.md).
+func unsealed(live, want client.Object) bool {
+	_, was := want.GetAnnotations()[names.AnnotationSeal]
+	_, is := live.GetAnnotations()[names.AnnotationSeal]
+	return was && !is
 }
 
 func unchanged(live client.Object, want *unstructured.Unstructured) bool {

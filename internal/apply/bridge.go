@@ -31,7 +31,7 @@ func (w *Writer) Key(ctx context.Context, s *corev1.Secret) error {
 	if err := w.Client.Create(ctx, made, client.FieldOwner(names.ManagerFieldOwner)); err != nil {
 		return fmt.Errorf("making the encryption key in Secret %s: %w", client.ObjectKeyFromObject(s), err)
 	}
-	written("create", "Secret")
+	written(ctx, "create", "Secret", s)
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (w *Writer) Adopt(ctx context.Context, o client.Object, labels map[string]s
 	if err := w.Client.Patch(ctx, changed, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerFieldOwner)); err != nil {
 		return fmt.Errorf("labelling %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err)
 	}
-	written("patch", gvk.Kind)
+	written(ctx, "patch", gvk.Kind, o)
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (w *Writer) Remove(ctx context.Context, o client.Object) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err)
 	}
-	written("delete", gvk.Kind)
+	written(ctx, "delete", gvk.Kind, o)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (w *Writer) Refer(ctx context.Context, cluster *dpf.DPUCluster, secret stri
 	if err != nil {
 		return fmt.Errorf("setting spec.kubeconfig of DPUCluster %s: %w", client.ObjectKeyFromObject(cluster), err)
 	}
-	written("patch", "DPUCluster")
+	written(ctx, "patch", "DPUCluster", cluster)
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (w *Writer) Unrefer(ctx context.Context, cluster *dpf.DPUCluster, secret st
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing spec.kubeconfig of DPUCluster %s: %w", client.ObjectKeyFromObject(cluster), err)
 	}
-	written("patch", "DPUCluster")
+	written(ctx, "patch", "DPUCluster", cluster)
 	return nil
 }
 
@@ -127,6 +127,6 @@ func (w *Writer) Created(ctx context.Context, cluster *dpf.DPUCluster, now metav
 	if err != nil {
 		return fmt.Errorf("setting condition %s of DPUCluster %s: %w", dpf.ConditionCreated, client.ObjectKeyFromObject(cluster), err)
 	}
-	written("patch", "DPUCluster")
+	written(ctx, "patch", "DPUCluster", cluster)
 	return nil
 }

@@ -48,7 +48,7 @@ func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer 
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("changing the finalizer of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(object), err)
 	}
-	written("patch", gvk.Kind)
+	written(ctx, "patch", gvk.Kind, object)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (w *Writer) deleteServer(ctx context.Context, dhcp *v1alpha1.DHCPServer, ho
 	if err := w.Client.Delete(ctx, dhcp, client.PropagationPolicy(how)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting DHCPServer %s/%s: %w", dhcp.Namespace, dhcp.Name, err)
 	}
-	written("delete", "DHCPServer")
+	written(ctx, "delete", "DHCPServer", dhcp)
 	return nil
 }
 
@@ -119,6 +119,6 @@ func (w *Writer) forgetLeases(ctx context.Context, infra *v1alpha1.Infra) error 
 	if err := w.Client.DeleteAllOf(ctx, &v1alpha1.DHCPLease{}, client.InNamespace(infra.Namespace), ours); err != nil {
 		return fmt.Errorf("deleting the leases of Infra %s/%s: %w", infra.Namespace, infra.Name, err)
 	}
-	written("delete", "DHCPLease")
+	written(ctx, "delete", "DHCPLease", infra)
 	return nil
 }

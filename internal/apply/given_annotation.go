@@ -23,6 +23,6 @@ func (w *Writer) Remember(ctx context.Context, infra *v1alpha1.Infra, given stri
 	if err := w.Client.Patch(ctx, changed, client.MergeFrom(infra), client.FieldOwner(names.ManagerFieldOwner)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remembering the addresses of Infra %s/%s: %w", infra.Namespace, infra.Name, err)
 	}
-	written("patch", "Infra")
+	written(ctx, "patch", "Infra", infra)
 	return nil
 }

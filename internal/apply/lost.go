@@ -27,6 +27,6 @@ func (w *Writer) Lost(ctx context.Context, pod types.NamespacedName, uid types.U
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("replacing the lost pod %s: %w", pod, err)
 	}
-	written("delete", "Pod")
+	written(ctx, "delete", "Pod", o)
 	return nil
 }

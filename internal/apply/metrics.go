@@ -1,7 +1,11 @@
 package apply
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -12,4 +16,8 @@ var writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(writes) }
 
-func written(verb, kind string) { writes.WithLabelValues(verb, kind).Inc() }
+// written counts a write, and logs it beside the object for which it is made.
+func written(ctx context.Context, verb, kind string, o client.Object) {
+	writes.WithLabelValues(verb, kind).Inc()
+	logf.FromContext(ctx).Info("written", "verb", verb, "object", kind+" "+client.ObjectKeyFromObject(o).String())
+}

@@ -24,7 +24,7 @@ func (w *Writer) prune(ctx context.Context, owner Owner, undesired func(client.O
 			errs = append(errs, fmt.Errorf("removing %s: %w", identityOf(o), err))
 			continue
 		}
-		written("delete", o.GetObjectKind().GroupVersionKind().Kind)
+		written(ctx, "delete", o.GetObjectKind().GroupVersionKind().Kind, o)
 		applied.Wrote = true
 	}
 	return errors.Join(errs...)

@@ -71,7 +71,7 @@ func (w *Writer) yielding(ctx context.Context, want *unstructured.Unstructured) 
 	if err != nil {
 		return applied, fmt.Errorf("applying %s: %w", id, err)
 	}
-	written("apply", id.Kind)
+	written(ctx, "apply", id.Kind, want)
 	applied.Wrote = true
 	w.awaitCache(ctx, []*unstructured.Unstructured{want})
 	return applied, nil
@@ -139,6 +139,6 @@ func (w *Writer) Disown(ctx context.Context, infra *v1alpha1.Infra, owner Owner)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("releasing Infra %s/%s: %w", infra.Namespace, infra.Name, err)
 	}
-	written("patch", "Infra")
+	written(ctx, "patch", "Infra", infra)
 	return nil
 }

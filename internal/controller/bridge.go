@@ -235,14 +235,7 @@ func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied
 			mended = append(mended, made)
 		}
 	}
-	r.tellMended(b, mended)
-}
-
-func (r bridgeReconciler) tellMended(b *dpuv1.DPUHCPBridge, mended []finding.Object) {
-	for _, o := range mended {
-		object := &corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
-		r.status.Events.Eventf(b, object, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; the bridge has restored it", o)
-	}
+	r.status.TellRestored(b, mended)
 }
 
 // madeFor is the condition that reports a kind: while it was True, the object existed; if the object is not applied, it is not True.

@@ -72,7 +72,7 @@ func (r bridgeReconciler) maintain(ctx context.Context, b *dpuv1.DPUHCPBridge, o
 		f.Condition = condition
 		out.Findings = append(out.Findings, r.orGranting(f)...)
 	}
-	r.tellMended(b, applied.Mended)
+	r.status.TellRestored(b, applied.Mended)
 	return err
 }
 

@@ -122,6 +122,7 @@ func (r childReconciler) do(ctx context.Context, seen observe.Child, p workload.
 		return out, lost
 	}
 	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)
+	r.status.TellRestored(seen.Server, applied.Mended)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, errors.Join(lost, err)
 }

@@ -99,6 +99,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		return out, errors.Join(err, guestErr)
 	}
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
+	r.status.TellRestored(seen.Input.Infra, applied.Mended)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, errors.Join(err, guestErr)
 }

@@ -952,6 +952,10 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 	dns, dhcp := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment")
 	w.changes(dhcp, func() { dhcp.Spec.Template.Spec.Containers[0].Image = "example.com/evil" })
 	sees(w, dhcp, image("example.com/oooi:1"))
+	w.restored("DHCPServer c1-dhcp", "StatefulSet "+w.ns+"/c1-dhcp-deployment")
+	server := named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp")
+	w.changes(server, func() { server.Spec.LeaseConfig.LeaseTime.Duration = 17 * time.Minute })
+	w.restored("Infra c1", "DHCPServer "+w.ns+"/c1-dhcp")
 
 	// A change that replaces a pod anyway brings the new template, to that pod only.
 	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
@@ -963,6 +967,14 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 	// So does the command that the status names.
 	w.changes(dhcp, func() { delete(dhcp.Annotations, names.AnnotationSeal) })
 	sees(w, dhcp, image("example.com/oooi:2"))
+
+	// Nothing else was restored, and who takes the seal off where nothing is pending has changed nothing.
+	w.silent()
+	w.changes(dhcp, func() { delete(dhcp.Annotations, names.AnnotationSeal) })
+	sees(w, dhcp, func(g Gomega, s *appsv1.StatefulSet) { g.Expect(s.Annotations).To(HaveKey(names.AnnotationSeal)) })
+	w.silent()
+	w.restored("DHCPServer c1-dhcp", "StatefulSet "+w.ns+"/c1-dhcp-deployment")
+	w.restored("Infra c1", "DHCPServer "+w.ns+"/c1-dhcp")
 }
 
 func TestAnImageThatIsWrittenReachesTheWorkload(t *testing.T) {

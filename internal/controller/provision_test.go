@@ -89,6 +89,27 @@ func (w *world) told(name string, want ...string) {
 	}).Should(Succeed())
 }
 
+// restored expects that of these objects, and no others, an event on one of the Infra's says that they were changed by somebody else.
+func (w *world) restored(about string, objects ...string) {
+	w.t.Helper()
+	var want []string
+	for _, o := range objects {
+		want = append(want, o+" was changed or deleted by somebody else, and is restored: change the object that has this event instead")
+	}
+	w.Eventually(func(g Gomega) {
+		all := &eventsv1.EventList{}
+		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
+		var told []string
+		for _, e := range all.Items {
+			if e.Reason == "DriftCorrected" && e.Regarding.Kind+" "+e.Regarding.Name == about {
+				told = append(told, e.Note)
+				g.Expect(e.Series).To(BeNil(), "told more than once: %s", e.Note)
+			}
+		}
+		g.Expect(told).To(ConsistOf(want))
+	}).Should(Succeed())
+}
+
 func (w *world) madeEvent() string {
 	return fmt.Sprintf("Normal InfraCreated: Infra %[1]s/c1 is created for subnet 192.168.0.0/16 of NetworkAttachmentDefinition %[1]s/c1-vlan", w.ns)
 }

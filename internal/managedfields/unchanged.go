@@ -55,6 +55,12 @@ func Was(live metav1.Object, want *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
 }
 
+// Drifted says whether somebody else changed what was last applied with this intent: TakeOver may have been the last to write.
+func Drifted(live metav1.Object, want *unstructured.Unstructured) bool {
+	applied, is := live.GetAnnotations()[names.AnnotationApplied]
+	return Was(live, want) || is && applied == ""
+}
+
 // All says whether we own every field of an object that was applied.
 func All(live metav1.Object, want *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {

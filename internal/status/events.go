@@ -11,6 +11,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/ending"
 )
 
@@ -22,6 +23,14 @@ func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 			continue
 		}
 		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)
+	}
+}
+
+// TellRestored emits an event for each object of about's that somebody else had changed or deleted.
+func (w *Writer) TellRestored(about runtime.Object, restored []finding.Object) {
+	for _, o := range restored {
+		object := &corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		w.Events.Eventf(about, object, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else, and is restored: change the object that has this event instead", o)
 	}
 }
 

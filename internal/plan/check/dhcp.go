@@ -31,10 +31,9 @@ func clock(in apps.Published) []finding.Finding {
 	if len(servers) > 0 {
 		why = fmt.Sprintf("networkConfig.ntpServers %v lie outside %s", servers, in.CIDR)
 	}
-	suggested := ipam.Usable(in.CIDR).Last.String()
 	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "NoTimeSource").
 		At(subject.FieldNTP). // without a change, because no time server is known here
-		Say("%s and the VLAN has no gateway: workers cannot synchronise their clocks, and certificates fail once a clock is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
+		Say("%s and the VLAN has no gateway: workers cannot synchronise their clocks, and certificates fail once a clock is minutes off; set networkConfig.ntpServers to the address of a time server on the VLAN", why)}
 }
 
 // upstreams: without our DNS, workers query dnsServers; with it, our pods do, over the nodes' network.
