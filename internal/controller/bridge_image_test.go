@@ -28,7 +28,7 @@ import (
 )
 
 // trusting connects to the registries of tests, which all have httptest's certificate.
-var trusting = sync.OnceValue(func() http.RoundTripper {
+var trusting = sync.OnceValue(func() *http.Transport {
 	one := httptest.NewTLSServer(nil)
 	defer one.Close()
 	return one.Client().Transport.(*http.Transport).Clone()

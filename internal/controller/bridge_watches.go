@@ -81,8 +81,9 @@ func (p parts) bridge(settings bridge.Settings) error {
 	p.late.watch(c, &configv1.ClusterVersion{}, p.mapped(r.managing))
 	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
 	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
-	p.late.watch(c, &configv1.ImageDigestMirrorSet{}, p.mapped(r.imageless))
-	p.late.watch(c, &configv1.ImageTagMirrorSet{}, p.mapped(r.imageless))
+	for _, kind := range []client.Object{&configv1.ImageDigestMirrorSet{}, &configv1.ImageTagMirrorSet{}, &configv1.Image{}, &configv1.Proxy{}} {
+		p.late.watch(c, kind, p.mapped(r.imageless))
+	}
 	return nil
 }
 
@@ -150,7 +151,7 @@ func (r bridgeReconciler) unstored(ctx context.Context, _ client.Object) ([]type
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !bridge.Reported(b) })
 }
 
-// imageless maps the cluster's mirrors to the bridges that name no image themselves.
+// imageless maps the cluster's mirrors, and where its CAs are, to the bridges that name no image themselves.
 func (r bridgeReconciler) imageless(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.OwnImage(b) == "" })
 }

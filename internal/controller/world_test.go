@@ -87,9 +87,11 @@ type world struct {
 	looks    *looks
 	faults   *faults
 	wire     *wire
-	ahead    time.Duration // how far the manager's clock is ahead
-	patience time.Duration // with hosted clusters; 0 is the product's
-	stop     func()        // ends the manager
+	// registries connects to them; nil trusts those of tests.
+	registries *http.Transport
+	ahead      time.Duration // how far the manager's clock is ahead
+	patience   time.Duration // with hosted clusters; 0 is the product's
+	stop       func()        // ends the manager
 }
 
 var worlds atomic.Int32
@@ -161,7 +163,7 @@ func (w *world) start() {
 		in.Guests.Patience = cmp.Or(patience, in.Guests.Patience)
 		if in.Approvals != nil {
 			in.Approvals.Dial, in.Downloads.Dial = w.wire.dial, w.wire.dialIgnition
-			in.Lookups.Transport, in.Lookups.Backoff = trusting(), func(int) time.Duration { return 100 * time.Millisecond }
+			in.Lookups.Transport, in.Lookups.Backoff = cmp.Or(w.registries, trusting()), func(int) time.Duration { return 100 * time.Millisecond }
 		}
 		return nil
 	})).To(Succeed())

@@ -147,7 +147,7 @@ func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
 	return err
 }
 
-// mirrors are those that OpenShift's nodes use, too.
+// mirrors and CAs are those that OpenShift's nodes use, too.
 func (o *Bridges) mirrors(ctx context.Context, seen *Bridge) error {
 	digests, err := list[configv1.ImageDigestMirrorSetList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -163,8 +163,15 @@ func (o *Bridges) mirrors(ctx context.Context, seen *Bridge) error {
 	if tags != nil {
 		seen.TagMirrors = byName(tags.Items)
 	}
-	return nil
+	if seen.ImageConfig, err = get[configv1.Image](ctx, o.Observer, openShifts); err != nil {
+		return err
+	}
+	seen.Proxy, err = get[configv1.Proxy](ctx, o.Observer, openShifts)
+	return err
 }
+
+// openShifts is the name of the one object of each kind that OpenShift is configured by.
+var openShifts = types.NamespacedName{Name: "cluster"}
 
 // named reads the Secrets and the image mapping, which is not ours. Each is watched first and then read, by its name and from the API server
 // itself.
@@ -175,7 +182,12 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	}
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
 	kubeconfig, injected, followed := handedOver(seen.Input)
-	seen.Polled = !o.follow(b, slices.Concat(seen.Copied(), []types.NamespacedName{pull, ssh, key}, followed), namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: o.Settings.Images})
+	maps := o.configMaps(seen)
+	var others []namedwatch.Object
+	for _, m := range maps {
+		others = append(others, namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: m.key})
+	}
+	seen.Polled = !o.follow(b, slices.Concat(seen.Copied(), []types.NamespacedName{pull, ssh, key}, followed), others...)
 	secrets := []struct {
 		key  types.NamespacedName
 		into *bridge.Secret
@@ -190,16 +202,35 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 			return err
 		})
 	}
-	reading.Go(func() (err error) {
-		seen.Mapping, err = live[corev1.ConfigMap](ctx, o, o.Settings.Images)
-		return err
-	})
+	for _, m := range maps {
+		reading.Go(func() (err error) {
+			*m.into, err = live[corev1.ConfigMap](ctx, o, m.key)
+			return err
+		})
+	}
 	if err := reading.Wait(); err != nil {
 		return err
 	}
 	var err error
 	seen.Kubeconfig, err = sanitised(ctx, seen.Kubeconfig.Secret)
 	return err
+}
+
+// configMaps are those that a bridge's image is found by: the mapping, and if it may be looked up, the CAs of registries.
+func (o *Bridges) configMaps(seen *Bridge) []configMap {
+	all := []configMap{{o.Settings.Images, &seen.Mapping}}
+	if bridge.OwnImage(seen.Input.Bridge) != "" {
+		return all
+	}
+	ofRegistries, ofAll := seen.CAKeys()
+	all = append(all, configMap{ofRegistries, &seen.RegistryCAs}, configMap{ofAll, &seen.TrustedCA})
+	return slices.DeleteFunc(all, func(m configMap) bool { return m.key.Name == "" })
+}
+
+// configMap is read into a field.
+type configMap struct {
+	key  types.NamespacedName
+	into **corev1.ConfigMap
 }
 
 // handedOver names the Secret that a kubeconfig comes from, and the Secret that it goes to if the bridge may refer to the DPUCluster or its

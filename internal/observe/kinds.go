@@ -50,6 +50,8 @@ func NewKinds(vlan, bridges bool) *Kinds {
 		k.add(&metallb.L2Advertisement{}, &metallb.L2AdvertisementList{})
 		k.add(&configv1.ImageDigestMirrorSet{}, &configv1.ImageDigestMirrorSetList{})
 		k.add(&configv1.ImageTagMirrorSet{}, &configv1.ImageTagMirrorSetList{})
+		k.add(&configv1.Image{}, &configv1.ImageList{})
+		k.add(&configv1.Proxy{}, &configv1.ProxyList{})
 	}
 	return k
 }

@@ -35,13 +35,13 @@ func (e errNoRelease) Error() string { return string(e) }
 func (l *Lookups) look(ctx context.Context, want bridge.Lookup) bridge.Answer {
 	version := want.Version
 	if version == "" {
-		said, failed := l.firstOf(ctx, want.Releases, "@"+want.Digest, versionOf)
+		said, failed := l.firstOf(ctx, want.Releases, "@"+want.Digest, want.TrustedCA, versionOf)
 		if failed.Reason != "" {
 			return failed
 		}
 		version = said
 	}
-	if _, failed := l.firstOf(ctx, want.Images, ":"+version, exists); failed.Reason != "" {
+	if _, failed := l.firstOf(ctx, want.Images, ":"+version, want.TrustedCA, exists); failed.Reason != "" {
 		return failed
 	}
 	return bridge.Answer{Image: want.Repository + ":" + version}
@@ -51,10 +51,10 @@ func (l *Lookups) look(ctx context.Context, want bridge.Lookup) bridge.Answer {
 var severity = []string{bridge.RegistryUnreachable, bridge.ImageNotFound, bridge.InvalidReleaseImage, bridge.RegistryUnauthorized}
 
 // firstOf asks places for an image, in their order, until one answers.
-func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image string, ask func(name.Reference, ...remote.Option) (string, error)) (said string, failed bridge.Answer) {
+func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (said string, failed bridge.Answer) {
 	var messages []string
 	for _, at := range places {
-		said, err := l.at(ctx, at, image, ask)
+		said, err := l.at(ctx, at, image, trusted, ask)
 		if err == nil {
 			return said, bridge.Answer{}
 		}
@@ -69,7 +69,7 @@ func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image stri
 }
 
 // at asks in one place, once: who calls has pauses of his own.
-func (l *Lookups) at(ctx context.Context, at bridge.Place, image string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
+func (l *Lookups) at(ctx context.Context, at bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ref, err := name.ParseReference(at.Repository + image)
@@ -80,7 +80,12 @@ func (l *Lookups) at(ctx context.Context, at bridge.Place, image string, ask fun
 	if at.Login != "" && json.Unmarshal([]byte(at.Login), &login) != nil { // the error may quote it
 		return "", errLogin
 	}
-	return ask(ref, remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(login)), remote.WithTransport(guarded{l.Transport}), remote.WithUserAgent("oooi"),
+	transport, done, err := l.trusting(at.CA + "\n" + trusted)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return ask(ref, remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(login)), remote.WithTransport(guarded{transport}), remote.WithUserAgent("oooi"),
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
 }
 

@@ -21,7 +21,7 @@ const atOnce = 2
 // Lookups has one look-up for each bridge that wants one.
 type Lookups struct {
 	// Transport connects to registries, by the manager's proxy environment; Backoff is the time until they are asked again. New sets both.
-	Transport http.RoundTripper
+	Transport *http.Transport
 	Backoff   func(tries int) time.Duration
 
 	changed func(bridge types.NamespacedName)

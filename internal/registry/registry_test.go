@@ -29,7 +29,7 @@ func TestAnImageIsFoundByItsTag(t *testing.T) {
 		}
 		return false
 	})
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	want := lookFor("4.20.4", s.place("layers"))
 	c.Expect(c.Follow(by, &want)).To(Equal(bridge.Answer{}), "nobody waits")
 	c.Expect(next(c, c.news)).To(Equal(by))
@@ -41,7 +41,7 @@ func TestAnImageIsFoundByItsTag(t *testing.T) {
 
 func TestAnImageThatIsPushedLaterIsFound(t *testing.T) {
 	s := serves(t)
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	want := lookFor("4.20.4", s.place("layers"))
 	c.hears(want, failed(bridge.ImageNotFound, s.repository("layers")+":4.20.4: does not exist"))
 	for range 3 {
@@ -54,7 +54,7 @@ func TestAnImageThatIsPushedLaterIsFound(t *testing.T) {
 func TestALoginThatIsRefusedIsTriedAgain(t *testing.T) {
 	s := serves(t)
 	s.pushes("layers", "4.20.4", nil)
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	anonymous, wrong, right := s.place("layers"), s.place("layers"), s.place("layers")
 	wrong.Login, right.Login = login("me", "old"), login("me", "new")
 	s.answers(to("me", "new"))
@@ -70,7 +70,7 @@ func TestALoginThatIsRefusedIsTriedAgain(t *testing.T) {
 
 func TestAMirrorIsAskedFirst(t *testing.T) {
 	mirror, source := serves(t), serves(t)
-	c := asks(t, source.Client().Transport) // both have httptest's certificate
+	c := asks(t, source.transport()) // both have httptest's certificate
 	want := lookFor("4.20.4", mirror.place("mirror/layers"), source.place("layers"))
 	found := HaveField("Image", source.repository("layers")+":4.20.4")
 
@@ -101,7 +101,7 @@ func TestASlowRegistryDelaysNobody(t *testing.T) {
 		}
 		return false
 	})
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	want := lookFor("4.20.4", s.place("layers"))
 	other := lookFor("4.20.5", s.place("layers"))
 	c.Expect(c.Follow(by, &want)).To(Equal(bridge.Answer{}))
@@ -127,7 +127,7 @@ func TestOfOneNamespaceTwoAskAtOnce(t *testing.T) {
 		}
 		return false
 	})
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	want := lookFor("4.20.4", s.place("layers"))
 	for _, name := range []string{"b1", "b2", "b3", "b4"} {
 		c.Follow(types.NamespacedName{Namespace: "crowd", Name: name}, &want)
@@ -159,7 +159,7 @@ func TestARegistryThatFlapsAnswersAtLast(t *testing.T) {
 		}
 		return true
 	})
-	transport := s.Client().Transport.(*http.Transport)
+	transport := s.transport()
 	transport.ForceAttemptHTTP2 = false
 	c := asks(t, transport)
 	c.hears(lookFor("4.20.4", s.place("layers")), HaveField("Image", Not(BeEmpty())))
@@ -217,13 +217,13 @@ func TestAReleaseByItsDigestSaysItsVersion(t *testing.T) {
 		}
 		ref, err := name.ParseReference(s.repository("release") + ":" + tag)
 		s.Expect(err).NotTo(HaveOccurred())
-		s.Expect(remote.WriteIndex(ref, index, remote.WithTransport(s.Client().Transport))).To(Succeed())
+		s.Expect(remote.WriteIndex(ref, index, remote.WithTransport(s.transport()))).To(Succeed())
 		digest, err := index.Digest()
 		s.Expect(err).NotTo(HaveOccurred())
 		return digest.String()
 	}
 	multi, amd := arches("multi", "amd64", "arm64"), arches("amd", "amd64")
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	of := func(digest string) bridge.Lookup {
 		return bridge.Lookup{Repository: s.repository("layers"), Digest: digest, Releases: []bridge.Place{s.place("release")}, Images: []bridge.Place{s.place("layers")}}
 	}
@@ -252,7 +252,7 @@ func TestAnAnswerWithoutEndIsNotReadToItsEnd(t *testing.T) {
 			}
 		}
 	})
-	c := asks(t, s.Client().Transport)
+	c := asks(t, s.transport())
 	want := bridge.Lookup{Repository: s.repository("layers"), Digest: digest, Releases: []bridge.Place{s.place("release")}, Images: []bridge.Place{s.place("layers")}}
 	c.hears(want, failed(bridge.RegistryUnreachable, "does not answer as a registry does"))
 	c.ends()

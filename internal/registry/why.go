@@ -61,7 +61,7 @@ func why(err error) (reason, text string) {
 	case errors.As(err, &said):
 		return answered(said.StatusCode)
 	case errors.As(err, &authority):
-		text = "its certificate is signed by no CA that the operator trusts (SSL_CERT_FILE)"
+		text = "its certificate is signed by no CA that the operator trusts: on OpenShift, add it to the ConfigMap of additionalTrustedCA in image.config.openshift.io/cluster, elsewhere to the operator's SSL_CERT_FILE"
 	case errors.As(err, &hostname):
 		text = "its certificate is for another name"
 	case errors.As(err, &invalid):

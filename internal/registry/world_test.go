@@ -104,6 +104,9 @@ func (s *server) repository(path string) string {
 	return strings.TrimPrefix(s.URL, "https://") + "/" + path
 }
 
+// transport trusts it.
+func (s *server) transport() *http.Transport { return s.Client().Transport.(*http.Transport) }
+
 func (s *server) place(path string) bridge.Place { return bridge.Place{Repository: s.repository(path)} }
 
 // pushes an image with labels, and returns its digest.
@@ -132,7 +135,7 @@ type client struct {
 	ends  func()
 }
 
-func asks(t *testing.T, transport http.RoundTripper) client {
+func asks(t *testing.T, transport *http.Transport) client {
 	t.Helper()
 	c := client{Gomega: NewWithT(t), news: make(chan types.NamespacedName, 100), tried: make(chan int)}
 	c.Lookups = registry.New(func(by types.NamespacedName) { c.news <- by })
@@ -155,9 +158,7 @@ func asks(t *testing.T, transport http.RoundTripper) client {
 	})
 	t.Cleanup(func() {
 		c.ends()
-		if t, is := c.Transport.(*http.Transport); is {
-			t.CloseIdleConnections()
-		}
+		c.Transport.CloseIdleConnections()
 	})
 	return c
 }

@@ -8,10 +8,18 @@ type Lookup struct {
 	Digest string
 	// Images and Releases are the places of both, in the order in which they are asked.
 	Images, Releases []Place
+	// TrustedCA are CAs of all of them, in PEM, besides those of the operating system.
+	TrustedCA string
 }
 
-// Place is a repository, and how to log in there: an entry of a pull secret's auths, or empty.
-type Place struct{ Repository, Login string }
+// Place is a repository.
+type Place struct {
+	Repository string
+	// Login is an entry of a pull secret's auths, or empty.
+	Login string
+	// CA is that of its registry, in PEM, or empty.
+	CA string
+}
 
 // Answer is what registries have said: an image that exists, or a reason why none is known. It is empty before the first has answered.
 type Answer struct {

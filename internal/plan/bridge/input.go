@@ -64,6 +64,10 @@ type Input struct {
 	// DigestMirrors and TagMirrors are the cluster's, by name.
 	DigestMirrors []configv1.ImageDigestMirrorSet
 	TagMirrors    []configv1.ImageTagMirrorSet
+	// ImageConfig and Proxy are OpenShift's configuration; RegistryCAs and TrustedCA are the ConfigMaps of CAKeys.
+	ImageConfig            *configv1.Image
+	Proxy                  *configv1.Proxy
+	RegistryCAs, TrustedCA *corev1.ConfigMap
 	// Answer is what registries have said to Lookup.
 	Answer Answer
 

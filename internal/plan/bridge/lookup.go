@@ -49,6 +49,15 @@ func (in Input) Lookup() *Lookup {
 
 // lookup is Lookup, or the finding that says why nothing can be asked.
 func (in Input) lookup() (*Lookup, *finding.Finding) {
+	want, problem := in.asked()
+	if problem == nil {
+		problem = in.trust(want)
+	}
+	return want, problem
+}
+
+// asked are the places of a look-up.
+func (in Input) asked() (*Lookup, *finding.Finding) {
 	const kind = dpuv1.ConditionBlueFieldContainerImageAvailable
 	repository, release := in.repository(), string(in.Bridge.Spec.OCPReleaseImage)
 	if !valid.Image(repository + ":0") {
@@ -78,11 +87,13 @@ func (in Input) lookup() (*Lookup, *finding.Finding) {
 	return want, nil
 }
 
-// largeMirrors reports sets of mirrors that are kept in part: without all of them, what is forbidden might be asked.
+// largeMirrors reports sets of mirrors that are kept in part, without all of which what is forbidden might be asked, and configuration that does
+// not say any more which CAs are trusted.
 func (in Input) largeMirrors() (all []finding.Finding) {
 	for i := range in.TagMirrors {
 		all = append(all, kept.Judge(dpuv1.ConditionBlueFieldContainerImageAvailable, &in.TagMirrors[i])...)
 	}
+	all = append(all, kept.Judge(dpuv1.ConditionBlueFieldContainerImageAvailable, in.ImageConfig, in.Proxy)...)
 	for i := range in.DigestMirrors {
 		all = append(all, kept.Judge(dpuv1.ConditionBlueFieldContainerImageAvailable, &in.DigestMirrors[i])...)
 	}

@@ -84,7 +84,7 @@ func placesOf(pull Secret, repositories []string) (all []Place) {
 		_ = json.Unmarshal(pull.Data[PullSecretKey], &config) // SecretsValid says what is wrong with it
 	}
 	for _, repository := range repositories {
-		all = append(all, Place{repository, loginAt(repository, config.Auths)})
+		all = append(all, Place{Repository: repository, Login: loginAt(repository, config.Auths)})
 	}
 	return all
 }

@@ -31,6 +31,8 @@ package bridge
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
 // Where images are looked for besides the repository: OpenShift's mirrors.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=imagedigestmirrorsets;imagetagmirrorsets,verbs=list;watch
+// Which ConfigMaps have the CAs of registries.
+// +kubebuilder:rbac:groups=config.openshift.io,resources=images;proxies,verbs=list;watch
 // Whether the namespace of its control plane is another's.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch

@@ -57,6 +57,8 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_images.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/0000_03_config-operator_01_proxies.crd.yaml"},
 		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml"},

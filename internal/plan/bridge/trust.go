@@ -1,0 +1,110 @@
+package bridge
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+const (
+	// configNamespace has the ConfigMaps that OpenShift's own configuration names (openshift/api config/v1, types_image.go and types_proxy.go).
+	configNamespace = "openshift-config"
+	// bundleKey is the key of the cluster-wide bundle (openshift/api config/v1, types_proxy.go, trustedCA).
+	bundleKey = "ca-bundle.crt"
+)
+
+// CAKeys name the ConfigMaps with the CAs that the cluster's administrator trusts: those of single registries, and those of all servers. Empty
+// where OpenShift's configuration names none.
+func (in Input) CAKeys() (ofRegistries, ofAll types.NamespacedName) {
+	if in.ImageConfig != nil {
+		ofRegistries = inConfigNamespace(in.ImageConfig.Spec.AdditionalTrustedCA.Name)
+	}
+	if in.Proxy != nil {
+		ofAll = inConfigNamespace(in.Proxy.Spec.TrustedCA.Name)
+	}
+	return ofRegistries, ofAll
+}
+
+func inConfigNamespace(name string) types.NamespacedName {
+	if name == "" {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: configNamespace, Name: name}
+}
+
+// trust adds to a look-up the CAs of its registries, or returns the finding that says what is wrong with them.
+func (in Input) trust(want *Lookup) (problem *finding.Finding) {
+	_, key := in.CAKeys()
+	if want.TrustedCA, problem = authorities(in.TrustedCA, key, bundleKey, "spec.trustedCA of proxy.config.openshift.io/cluster"); problem != nil {
+		return problem
+	}
+	if want.TrustedCA == "" && in.TrustedCA != nil {
+		f := finding.Wait(dpuv1.ConditionBlueFieldContainerImageAvailable, "TrustedCAInvalid").At(bundleKey).Say("ConfigMap %s, which spec.trustedCA of proxy.config.openshift.io/cluster names, has no key %s: write the CAs there, in PEM", key, bundleKey)
+		return &f
+	}
+	for _, places := range [][]Place{want.Images, want.Releases} {
+		for i := range places {
+			if places[i].CA, problem = in.authority(registryOf(places[i].Repository)); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
+// authority is the CA of one registry. A ConfigMap's keys may have no colon: a port follows two dots (openshift/api config/v1, types_image.go;
+// openshift-docs, images/image-configuration).
+func (in Input) authority(registry string) (string, *finding.Finding) {
+	key, _ := in.CAKeys()
+	return authorities(in.RegistryCAs, key, strings.Replace(registry, ":", "..", 1), "spec.additionalTrustedCA of image.config.openshift.io/cluster")
+}
+
+// authorities is what a ConfigMap has under a key; empty if none is named, or it has no such key.
+func authorities(is *corev1.ConfigMap, named types.NamespacedName, key, field string) (string, *finding.Finding) {
+	if named.Name == "" {
+		return "", nil
+	}
+	if is == nil {
+		f := finding.Wait(dpuv1.ConditionBlueFieldContainerImageAvailable, "TrustedCANotFound").At(field).Say("%s names ConfigMap %s, which does not exist: create it, or have the name removed", field, named)
+		return "", &f
+	}
+	text, has := is.Data[key]
+	if !has {
+		return "", nil
+	}
+	if problem := certificatesProblem(text); problem != "" {
+		f := finding.Wait(dpuv1.ConditionBlueFieldContainerImageAvailable, "TrustedCAInvalid").At(key).Say("key %s of ConfigMap %s, which %s names, %s: correct it", key, named, field, problem)
+		return "", &f
+	}
+	return text, nil
+}
+
+// certificatesProblem says what is wrong with certificates in PEM; empty if nothing is. Every one of them must parse, because the API and the
+// nodes of OpenShift take no bundle of which one does not (openshift/library-go, pkg/crypto, CertsFromPEM).
+func certificatesProblem(text string) string {
+	certificates := 0
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return fmt.Sprintf("has a block %q, and may have certificates only", block.Type)
+		}
+		certificates++
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return fmt.Sprintf("has a certificate that cannot be read, number %d", certificates)
+		}
+	}
+	if certificates == 0 {
+		return "has no certificate in PEM"
+	}
+	return ""
+}
