@@ -6,9 +6,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/step"
@@ -72,5 +74,10 @@ func TestTheOperatorsArgumentsAreUnderstood(t *testing.T) {
 
 // A build of the tree without a stamp says the version that its manifests name.
 func TestABuildKnowsItsVersion(t *testing.T) {
-	NewWithT(t).Expect(version()).To(MatchRegexp(`^(v\d+\.\d+\.\d+.*|[0-9a-f]{40})$`))
+	g := NewWithT(t)
+	g.Expect(version()).To(MatchRegexp(`^(v\d+\.\d+\.\d+.*|[0-9a-f]{40})$`))
+	commit = "58df5bce443b.dirty"
+	defer func() { commit = "" }()
+	g.Expect(version()).To(Equal(strings.TrimPrefix(releasedImage, "oooi:") + "+58df5bce443b.dirty"))
+	g.Expect(validation.IsValidLabelValue(check.Version(version()))).To(BeEmpty(), "the leader writes it on its Lease")
 }

@@ -24,7 +24,7 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
+	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImagesCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
 	return root
 }
 
@@ -52,10 +52,16 @@ func untilSignalled(service *cobra.Command) *cobra.Command {
 	return service
 }
 
-// version is what the Go toolchain stamped, the module's version or else the commit; a build without either (make build, make image) has the
-// version that its manifests name.
+// commit is what make and the Containerfile set with -ldflags -X: the commit that was built, with .dirty if files differed from it.
+var commit string
+
+// version is the release that the manifests name with the commit, or what the Go toolchain stamped: the module's version or else the commit.
+// A build without any of it (go build in a tree without git) has the release alone.
 func version() string {
 	released := strings.TrimPrefix(releasedImage, "oooi:")
+	if commit != "" {
+		return released + "+" + commit
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return released

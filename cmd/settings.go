@@ -16,9 +16,8 @@ import (
 
 // bindSettings adds the flags that planning depends on; the manager and render share them.
 func bindSettings(cmd *cobra.Command, s *input.Settings) {
+	bindImages(cmd, s)
 	flags := cmd.Flags()
-	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI and, in render, the released one")
-	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY and, in render, the released one")
 	flags.StringSliceVar(&s.ImagePullSecrets, "image-pull-secrets", nil, "names of pull Secrets for the daemons' images, in the namespace of each daemon (default none)")
 	flags.BoolVar(&s.AllowImageOverride, "allow-image-override", false, "accept the image fields of Infras and their children")
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
@@ -28,6 +27,13 @@ func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags.Var((*prefixes)(&s.PodCIDRs), "pod-cidrs", "the management cluster's pod networks (default: read from the cluster)")
 	flags.Var((*prefixes)(&s.ServiceCIDRs), "service-cidrs", "the management cluster's service networks (default: read from the cluster)")
 	flags.StringSliceVar(&s.MetricsNamespaces, "metrics-namespaces", nil, "namespaces whose pods may scrape the daemons' metrics (default none)")
+}
+
+// bindImages adds the flags of the images alone, which `oooi images` has too.
+func bindImages(cmd *cobra.Command, s *input.Settings) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI and, without a cluster, the released one")
+	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY and, without a cluster, the released one")
 }
 
 // requireImages: whoever installs the manager chooses its images. If it guessed, nodes might pull them from anywhere.
@@ -44,7 +50,7 @@ const (
 	releasedEnvoyImage = "envoyproxy/envoy:distroless-v1.40.0"
 )
 
-// withReleasedImages is for render, which applies nothing. Preflight plans no pods.
+// withReleasedImages is for render and images, which apply nothing. Preflight plans no pods.
 func withReleasedImages(s input.Settings) input.Settings {
 	s.Image, s.EnvoyImage = cmp.Or(s.Image, releasedImage), cmp.Or(s.EnvoyImage, releasedEnvoyImage)
 	return s

@@ -117,6 +117,9 @@ func TestAStepSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		"nobody is elected":            {func(f *check.Facts) { f.Manager.Elects = false }, "leader", "without --leader-elect", "", step.Skip},
 		"an older operator":            {func(f *check.Facts) { f.Lease.Is.Labels = nil }, "cli-version", "says no version: it is older", "upgrade the operator", step.Warn},
 		"another operator":             {func(f *check.Facts) { f.CLI = "v0.2.0" }, "cli-version", "this oooi is v0.2.0, and the operator is v0.1.0", "operator's image", step.Warn},
+		"another build of one release": {func(f *check.Facts) {
+			f.CLI, f.Lease.Is.Labels[check.LabelVersion] = "v0.1.0+58df5bce443b", "v0.1.0_5ff13a8c0de1.dirty"
+		}, "cli-version", "this oooi is v0.1.0+58df5bce443b, and the operator is v0.1.0_5ff13a8c0de1.dirty", "operator's image", step.Warn},
 		"a version with a plus": {func(f *check.Facts) {
 			f.CLI, f.Lease.Is.Labels[check.LabelVersion] = "v0.1.1-0+dirty", "v0.1.1-0_dirty"
 		}, "cli-version", "both v0.1.1-0+dirty", "", step.OK},

@@ -1,0 +1,47 @@
+package cmd
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// The oooi, kubectl and sh commands of docs/AIRGAP.md run in order; the API server takes the mirror sets.
+func TestThePageOnAirGapsMirrors(t *testing.T) {
+	if args := os.Getenv("OOOI_TEST_ARGS"); args != "" {
+		asProcess(t, args)
+	}
+	s := newShell(t)
+	for _, b := range blocks(pages(t)["docs/AIRGAP.md"]) {
+		for _, line := range b.commands() {
+			if strings.HasPrefix(line, "oooi images") || strings.HasPrefix(line, "kubectl apply") {
+				s.runs(line)
+			}
+		}
+	}
+	s.Expect(s.runs("cat mapping.txt")).To(Equal("docker.io/" + releasedEnvoyImage + "=registry.example.com/oooi/" + releasedEnvoyImage + "\n"))
+	s.Expect(s.runs("kubectl get imagetagmirrorset oooi -o jsonpath='{.spec.imageTagMirrors[*].mirrors[*]}'")).To(Equal("registry.example.com/oooi/envoyproxy/envoy"))
+}
+
+func TestImagesSaysWhatItLacks(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"-o yaml", "write one of imageset, list, mapping, mirrorset"},
+		{"-o mapping", "say where the images are mirrored"},
+		{"--mirror-to mirror", "is no place in a registry"},
+		{"envoy", `"envoy" is not expected`},
+		{"--to x", "unknown flag"},
+	} {
+		var out bytes.Buffer
+		root := Root()
+		root.SetOut(&out)
+		root.SetArgs(append([]string{"images"}, strings.Fields(c.args)...))
+		err := root.Execute()
+		g := NewWithT(t)
+		g.Expect(err).To(MatchError(ContainSubstring(c.says)), c.args)
+		g.Expect(ExitCode(err)).To(Equal(unusable), c.args)
+		g.Expect(out.String()).To(BeEmpty(), c.args)
+	}
+}
