@@ -16,6 +16,8 @@ COMMIT ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty=.dirty
 GO_BUILD = go build -buildvcs=false -ldflags "-s -w -X github.com/cldmnky/oooi/cmd.commit=$(COMMIT)"
 GEN := go tool controller-gen
 TOOL := go tool -modfile=hack/tools/go.mod
+# The release that the manifests name.
+RELEASE = $(patsubst oooi:%,%,$(call default_image,RELATED_IMAGE_OOOI))
 # What tests of the daemons and controllers run against: a real kube-apiserver, etcd and Envoy, built or fetched by the lab.
 TESTENV = eval "$$($(LAB) env)"; export OOOI_ENVOY=$$(command -v envoy)
 # Where each test's result and time are written.
@@ -35,9 +37,11 @@ test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy,
 	$(LAB) deps
 	$(LAB) build assets envoy
 	mkdir -p $(TIMES)
-	$(TESTENV); trap 'hack/slowest $(TIMES)/tests.json $(TIMES)/lab.json || :' EXIT; rm -f $(TIMES)/tests.json $(TIMES)/lab.json; \
+	$(TESTENV); trap 'hack/slowest $(TIMES)/*.json || :' EXIT; rm -f $(TIMES)/*.json; \
 	$(TOOL) gotestsum --format pkgname --jsonfile $(TIMES)/tests.json -- -timeout 20m -tags netns -ldflags "-s -w" ./internal/controller ./...; \
-	( cd test/lab; go tool -modfile=../../hack/tools/go.mod gotestsum --format pkgname --jsonfile $(abspath $(TIMES))/lab.json -- ./... )
+	for module in test/lab hack/release; do \
+	  ( cd $$module; go tool -modfile=$(abspath hack/tools/go.mod) gotestsum --format pkgname --jsonfile $(abspath $(TIMES))/$${module##*/}.json -- ./... ); \
+	done
 
 .PHONY: test-fast
 test-fast: ## Only what needs neither root nor the lab's binaries.
@@ -118,9 +122,10 @@ docs: ## Make the site of README and docs in dist/site; a link to what is not th
 	$(TESTENV); sphinx-build -q -W --keep-going -b html -c hack/site . dist/site
 
 .PHONY: lint
-lint: ## golangci-lint, from its own module, of both modules.
-	status=0; go tool -modfile=hack/lint/go.mod golangci-lint run ./... || status=1; \
-	cd test/lab; go tool -modfile=../../hack/lint/go.mod golangci-lint run ./... || status=1; exit $$status
+lint: ## golangci-lint, from its own module, of all modules with code of ours.
+	status=0; for module in . test/lab hack/release; do \
+	  ( cd $$module; go tool -modfile=$(abspath hack/lint/go.mod) golangci-lint run ./... ) || status=1; \
+	done; exit $$status
 
 .PHONY: verify
 verify: ## Fail when generated files are stale, go.mod is untidy, or two clean builds differ.
@@ -130,6 +135,11 @@ verify: ## Fail when generated files are stale, go.mod is untidy, or two clean b
 chart: ## Pack the Helm chart as dist/oooi-VERSION.tgz.
 	$(LAB) build helm
 	$(TESTENV); helm package charts/oooi --destination dist
+
+.PHONY: bundle
+bundle: ## Make an OLM bundle of config/ in dist/bundle, with IMG and ENVOY_IMG, each HOST/NAME@sha256:DIGEST.
+	manifests=$$(hack/manifests $(IMG) $(ENVOY_IMG)); cd hack/release; \
+	go run . bundle $(RELEASE) $(abspath dist/bundle) ../../config/samples/{infra,dpuhcpbridge}.yaml <<< "$$manifests"
 
 ##@ Cluster
 .PHONY: install

@@ -123,6 +123,13 @@ func TestAStepSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		"a version with a plus": {func(f *check.Facts) {
 			f.CLI, f.Lease.Is.Labels[check.LabelVersion] = "v0.1.1-0+dirty", "v0.1.1-0_dirty"
 		}, "cli-version", "both v0.1.1-0+dirty", "", step.OK},
+		"OLM has the webhook": {func(f *check.Facts) {
+			f.Manager.Webhook, f.Webhook.Is = true, nil
+			f.Deployment.Is.Labels = map[string]string{"olm.owner": "oooi.v0.1.0"}
+		}, "webhook", "OLM makes the webhook's configurations and certificates: kubectl get validatingwebhookconfigurations -l olm.owner=oooi.v0.1.0", "", step.Skip},
+		"OLM has the webhook's certificate": {func(f *check.Facts) {
+			f.Manager.Webhook, f.Deployment.Is.Labels = true, map[string]string{"olm.owner": "oooi.v0.1.0"}
+		}, "webhook-certificate", "OLM makes them", "", step.Skip},
 		"rights are missing":                            {func(f *check.Facts) { f.Denied.Is = []string{"list nodes", "watch nodes"} }, "operator-rights", "may not: list nodes and 1 more", "apply the Roles", step.Fail},
 		"rights are missing that another version needs": {func(f *check.Facts) { f.Denied.Is, f.CLI = []string{"list nodes"}, "v0.2.0" }, "operator-rights", "may not: list nodes; this oooi is of another version", "operator's image", step.Warn},
 		"a CRD that nobody may need": {func(f *check.Facts) {

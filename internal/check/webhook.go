@@ -19,6 +19,18 @@ const soon = 14 * 24 * time.Hour
 // injected is where cert-manager is told to write a caBundle (cert-manager, pkg/apis/certmanager/v1/types.go).
 const injected = "cert-manager.io/inject-ca-from"
 
+// ownedByOLM is the label that OLM puts on what it makes of a bundle; its value is the ClusterServiceVersion
+// (operator-lifecycle-manager, pkg/lib/ownerutil).
+const ownedByOLM = "olm.owner"
+
+// byOLM is the ClusterServiceVersion that the operator is installed by; empty if it is not by OLM.
+func (f Facts) byOLM() string {
+	if f.Deployment.Is == nil {
+		return ""
+	}
+	return f.Deployment.Is.Labels[ownedByOLM]
+}
+
 func configuration(f Facts) []step.Step {
 	do := "apply the operator's manifests again: helm upgrade, or make deploy"
 	w := f.Webhook.Is
@@ -27,6 +39,8 @@ func configuration(f Facts) []step.Step {
 		return one(skip("the webhook is not checked: there is no operator"))
 	case f.Deployment.Is != nil && !f.Manager.Webhook:
 		return one(skip("the operator serves no webhook: it runs without --webhook-bind-address"))
+	case f.byOLM() != "":
+		return one(skip("OLM makes the webhook's configurations and certificates: kubectl get validatingwebhookconfigurations -l %s=%s", ownedByOLM, f.byOLM()))
 	case f.Webhook.Unread != "":
 		return one(unread("the webhook", f.Webhook.Unread))
 	case w == nil:
@@ -63,6 +77,8 @@ func (f Facts) untold() string {
 		return "there is no operator"
 	case f.Deployment.Is != nil && !f.Manager.Webhook:
 		return "the operator serves no webhook"
+	case f.byOLM() != "":
+		return "OLM makes them"
 	case f.Webhook.Unread != "":
 		return "the webhook's configuration is not read"
 	case f.Webhook.Is == nil || len(f.Webhook.Is.Webhooks) == 0 || len(f.Webhook.Is.Webhooks[0].ClientConfig.CABundle) == 0:

@@ -5,12 +5,15 @@ package webhook
 import (
 	"context"
 	"maps"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -45,6 +48,9 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 		r.log.Error(err, "reading an admission request", "kind", request.Kind.Kind, "namespace", request.Namespace, "name", request.Name)
 		return admission.Allowed("")
 	}
+	if leftAlone(before, after) {
+		return admission.Allowed("")
+	}
 	if because := r.refused(before, after); len(because) > 0 {
 		return admission.Denied(strings.Join(because, "; "))
 	}
@@ -55,6 +61,16 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 		return r.bridge(ctx, before, after)
 	}
 	return admission.Allowed("")
+}
+
+// leftAlone says whether a request deletes, or does not change the spec. matchConditions keep these away, but webhooks that OLM makes can have
+// none (docs/adr/0021-a-bundle-made-at-the-site.md).
+func leftAlone(before, after runtime.Object) bool {
+	if object, is := after.(client.Object); is && object.GetDeletionTimestamp() != nil {
+		return true
+	}
+	spec := func(o runtime.Object) any { return reflect.ValueOf(o).Elem().FieldByName("Spec").Interface() }
+	return before != nil && equality.Semantic.DeepEqual(spec(before), spec(after))
 }
 
 // decode returns the object and its old version, which is nil for a new object.

@@ -148,3 +148,30 @@ func TestAnOperatorThatIsDownStopsNobody(t *testing.T) {
 	w.Expect(w.changes(infra, func() { infra.Finalizers = nil })).To(Succeed())
 	w.Expect(client.IgnoreNotFound(w.api.Delete(w.ctx, infra))).To(Succeed())
 }
+
+// Webhooks that OLM makes have no matchConditions, so the handler itself leaves alone what these keep away.
+func TestWithoutMatchConditionsADeletionIsLeftAloneToo(t *testing.T) {
+	w := newWorld(t)
+	configuration := w.configuration()
+	w.Expect(w.changes(configuration, func() {
+		for i := range configuration.Webhooks {
+			configuration.Webhooks[i].MatchConditions = nil
+		}
+	})).To(Succeed())
+	w.operator()
+	w.asked() // by a configuration with a caBundle, so by one without matchConditions
+	infra := w.infra("c1")
+	controllerutil.AddFinalizer(infra, "example.com/test")
+	w.told.taken()
+	w.Expect(w.api.Create(w.ctx, infra)).To(Succeed())
+	w.Expect(w.told.taken()).NotTo(BeEmpty())
+	w.Expect(w.changes(infra, func() { infra.Labels = map[string]string{"a": "b"} })).To(Succeed())
+	w.Expect(w.told.taken()).To(BeEmpty(), "the spec is as it was")
+	mtu := func(n int32) func() { return func() { infra.Spec.NetworkConfig.MTU = n } }
+	w.Expect(w.changes(infra, mtu(1400))).To(Succeed())
+	w.Expect(w.told.taken()).NotTo(BeEmpty())
+	w.Expect(w.api.Delete(w.ctx, infra)).To(Succeed())
+	w.Expect(w.changes(infra, mtu(1300))).To(Succeed())
+	w.Expect(w.told.taken()).To(BeEmpty(), "it is being deleted")
+	w.Expect(w.changes(infra, func() { controllerutil.RemoveFinalizer(infra, "example.com/test") })).To(Succeed())
+}
