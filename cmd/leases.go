@@ -22,7 +22,7 @@ import (
 func newLeasesCommand() *cobra.Command {
 	cmd := ofSubcommands(&cobra.Command{Use: "leases", Short: "List, release, export and import DHCP leases",
 		Long: "Leases of the DHCPServers of a namespace, or with --lease-file and --config-file those of an `oooi dhcp` without a cluster."})
-	subs := []*cobra.Command{newLeasesListCommand(), newLeasesShowCommand(), newLeasesReleaseCommand(), newLeasesExportCommand(), newLeasesImportCommand()}
+	subs := []*cobra.Command{newLeasesListCommand(), newLeasesShowCommand(), newLeasesWhoCommand(), newLeasesHistoryCommand(), newLeasesReleaseCommand(), newLeasesExportCommand(), newLeasesImportCommand()}
 	for _, sub := range subs {
 		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 		cmd.AddCommand(sub)
@@ -83,13 +83,9 @@ func writesLeases(cmd *cobra.Command, write func(io.Writer, []leasecli.Lease) er
 	f := bindLeases(cmd)
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		pools, _, err := f.pools(cmd)
+		leases, err := f.all(cmd)
 		if err != nil {
-			return asUnusable(err)
-		}
-		leases, err := leasecli.Leases(cmd.Context(), pools)
-		if err != nil {
-			return asUnusable(err)
+			return err
 		}
 		return write(cmd.OutOrStdout(), leases)
 	}

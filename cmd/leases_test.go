@@ -164,6 +164,37 @@ Another client:      after ` + ends.Add(10*time.Minute).Format(time.RFC3339) + "
 	p.Expect(out).To(ContainSubstring("Released"))
 }
 
+func TestWhoHadAnAddressIsFoundInALeaseFile(t *testing.T) {
+	p, begun := newPoolFiles(t), time.Now().Add(-time.Second)
+	for n, host := range []string{"worker-1", "worker-2"} {
+		file := p.writes(host, fmt.Sprintf("%d 52:54:00:00:00:0%d 192.168.77.100 %s *\n", time.Now().Add(time.Hour).Unix(), n+1, host))
+		_, _, err := p.leases("import", file, "--from", "dnsmasq")
+		p.Expect(err).NotTo(HaveOccurred())
+		if n == 0 {
+			_, _, err := p.leases("release", "192.168.77.100")
+			p.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	out, _, err := p.leases("history", "192.168.77.100")
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(out).To(MatchRegexp(`52:54:00:00:00:01  worker-1 .*Released .*\n.*52:54:00:00:00:02  worker-2 .* - `))
+	out, _, err = p.leases("history", "worker-2")
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(out).NotTo(ContainSubstring("worker-1"))
+
+	out, _, err = p.leases("who", "192.168.77.100", "--at", time.Now().Format(time.RFC3339))
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(out).To(And(ContainSubstring("Host name:         worker-2"), ContainSubstring("it has it still")))
+	for who, says := range map[string]string{"192.168.77.100": "its record begins at ", "192.168.77.101": "no lease of it is on record"} {
+		_, _, err = p.leases("who", who, "--at", begun.Format(time.RFC3339))
+		p.Expect(err).To(MatchError(And(HavePrefix("nobody is on record to have had "+who+" at "), ContainSubstring(says))))
+		p.Expect(ExitCode(err)).To(Equal(1))
+	}
+	exported, _, err := p.leases("export")
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(exported).To(ContainSubstring(`"history":[{"mac":"52:54:00:00:00:01","hostname":"worker-1"`))
+}
+
 func TestLeasesSaysWhatIsWrong(t *testing.T) {
 	p := newPoolFiles(t)
 	file := p.writes("none", "")
@@ -177,6 +208,10 @@ func TestLeasesSaysWhatIsWrong(t *testing.T) {
 		{[]string{"import", p.dir + "/missing", "--from", "kea"}, "no such file or directory", unusable},
 		{[]string{"list", "192.168.77.9"}, `"192.168.77.9" is not expected: `, unusable},
 		{[]string{"list"}, "reading leases: open ", unusable},
+		{[]string{"who", "192.168.77.9"}, `required flag(s) "at" not set`, unusable},
+		{[]string{"who", "worker-1", "--at", "2026-11-24T14:03:00Z"}, `"worker-1" is no IP address; for a machine: oooi leases history worker-1`, unusable},
+		{[]string{"who", "192.168.77.9", "--at", "2026-11-24 14:03"}, `--at "2026-11-24 14:03": write the time with its zone, like 2026-11-24T14:03:00+01:00`, unusable},
+		{[]string{"who", "192.168.77.9", "--at", "2226-11-24T14:03:00Z"}, "--at 2226-11-24T14:03:00Z is not over yet", unusable},
 		{[]string{"release", "worker-1"}, `"worker-1" is no IP address; find it with oooi leases show worker-1`, unusable},
 		{[]string{"list", "--server", "a"}, "--server is a DHCPServer of a cluster, and --lease-file needs none: give one of them", unusable},
 	} {
@@ -186,7 +221,7 @@ func TestLeasesSaysWhatIsWrong(t *testing.T) {
 	}
 	_, _, err := p.leases("import", file, "--from", "dnsmasq")
 	p.Expect(err).NotTo(HaveOccurred())
-	for _, args := range [][]string{{"show", "192.168.77.9"}, {"release", "192.168.77.9"}} {
+	for _, args := range [][]string{{"show", "192.168.77.9"}, {"release", "192.168.77.9"}, {"history", "192.168.77.9"}} {
 		_, _, err := p.leases(args...)
 		p.Expect(err).To(MatchError(MatchRegexp("192.168.77.9")))
 		p.Expect(ExitCode(err)).To(Equal(1))

@@ -55,6 +55,56 @@ type DHCPLeaseSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Dropped []IPv4Address `json:"dropped,omitempty"`
+	// When the client got the address, gave it back or declined it; renewals do not change it. Absent: an older release wrote that.
+	// +optional
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+	// Leases of the address that have ended, the last one last, 16 at most. The write that ends a lease adds it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	History []FormerLease `json:"history,omitempty"`
+}
+
+// LeaseEnd is how a lease ended.
+// +kubebuilder:validation:Enum=Released;Declined;Expired;Replaced
+type LeaseEnd string
+
+const (
+	// LeaseEndReleased: the client gave the address back or got another one, its virtual machine is gone, or an admin released it.
+	LeaseEndReleased LeaseEnd = "Released"
+	// LeaseEndDeclined: the client found the address in use.
+	LeaseEndDeclined LeaseEnd = "Declined"
+	// LeaseEndExpired: its time was over, and another client got the address.
+	LeaseEndExpired LeaseEnd = "Expired"
+	// LeaseEndReplaced: its virtual machine started with another MAC address, or the MAC address is another machine's.
+	LeaseEndReplaced LeaseEnd = "Replaced"
+)
+
+// FormerLease is a lease of the address that has ended.
+type FormerLease struct {
+	// MAC address of the client, in lower case with colons.
+	// +optional
+	MAC MACAddress `json:"mac,omitempty"`
+	// Client identifier (option 61) as the client sent it, in hex with colons.
+	// +optional
+	// +kubebuilder:validation:MaxLength=764
+	ClientID string `json:"clientID,omitempty"`
+	// Host name that the server sent to the client (option 12), without domain.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Hostname string `json:"hostname,omitempty"`
+	// KubeVirt VirtualMachine that had this MAC address.
+	// +optional
+	VMRef *VMReference `json:"vmRef,omitempty"`
+	// When the client got the address. Absent: not recorded, because an older release leased it.
+	// +optional
+	FromTime *metav1.Time `json:"fromTime,omitempty"`
+	// When the lease ended: when the client gave the address back or declined it, or its last durableUntilTime.
+	UntilTime metav1.Time `json:"untilTime"`
+	// Released: the client gave the address back or got another one, its VirtualMachine is gone, or an admin released the lease.
+	// Declined: the client found the address in use. Expired: its time was over, and another client got the address. Replaced: the
+	// VirtualMachine started with another MAC address, or the MAC address is another VirtualMachine's.
+	Ended LeaseEnd `json:"ended"`
 }
 
 // VMReference names a KubeVirt VirtualMachine.

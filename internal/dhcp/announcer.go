@@ -50,11 +50,9 @@ func (a *announcer) Announce(h Event) {
 	if !a.isNews(h, time.Now()) {
 		return
 	}
-	level := slog.LevelInfo
-	if h.Warns() {
-		level = slog.LevelWarn
+	if h.Warns() { // of all else a line "lease" tells, of which none is left out
+		a.log.Warn(h.String(), "reason", h.Type, "ip", h.IP, "client", h.Client, "vm", h.VM.Name, "hostname", h.Hostname)
 	}
-	a.log.Log(context.Background(), level, h.String(), "reason", h.Type, "ip", h.IP, "client", h.Client, "vm", h.VM.Name, "hostname", h.Hostname)
 	select {
 	case a.queue <- h:
 	default:

@@ -94,9 +94,9 @@ func TestAnACKWaitsForNothingButTheStore(t *testing.T) {
 	l.copiesTo(w)
 	ip := l.binds("aa")
 	g.Expect(before).To(BeEmpty())
-	g.Expect(after).To(Equal([]string{"message", "message", "copy", "LeaseBound"}), "OFFER, ACK")
+	g.Expect(after).To(Equal([]string{"message", "message", "copy", "lease", "LeaseBound"}), "OFFER, ACK")
 	l.passes(day + day/2)
 	acked(t, l.renews("aa", ip))
 	g.Expect(before).To(BeEmpty())
-	g.Expect(after[4:]).To(Equal([]string{"message", "copy"}))
+	g.Expect(after[5:]).To(Equal([]string{"message", "copy"}))
 }

@@ -251,6 +251,11 @@ func TestTheDaemonInACluster(t *testing.T) {
 		g.Expect(told).To(HaveLen(2))
 		g.Expect(d.answered("127.0.0.11", two).MessageType()).To(Equal(dhcpv4.MessageTypeAck))
 		g.Expect(done()).To(Succeed())
+		l, err := d.lease("127.0.0.11")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(l.Spec.LastTransitionTime.Time).To(BeTemporally("~", time.Now(), 5*time.Second))
+		g.Expect(l.Spec.History).To(ConsistOf(And(HaveField("MAC", v1alpha1.MACAddress(one)), HaveField("Ended", v1alpha1.LeaseEndReleased),
+			HaveField("FromTime.Time", BeTemporally("~", time.Now(), 10*time.Second)))))
 	})
 	t.Run("a lease that somebody imports is its client's alone", func(t *testing.T) {
 		g := NewWithT(t)

@@ -181,7 +181,8 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	}
 	s.tellRefused(m, settled)
 	if d.Do == pool.Ack && d.Lease > 0 {
-		s.free(ctx, s.Table.Surplus(m.Client, d.IP))
+		now, _ := s.Clock.Now()
+		s.free(ctx, s.Table.Surplus(m.Client, d.IP, now))
 	}
 }
 
@@ -193,7 +194,17 @@ type written struct {
 // follow passes a write on to Stored, and reports it. No client waits for that.
 func (s *Server) follow(w written) {
 	s.Stored(w.stored)
+	s.record(w)
 	s.tell(w.Decision, w.stored)
+}
+
+// record logs each write that begins or ends a lease, and leaves none out: with a collector of logs it is the history that no limit shortens
+// (docs/adr/0021-who-had-an-address.md).
+func (s *Server) record(w written) {
+	switch r := w.stored; w.Why {
+	case "bound", "released", "declined", "restored":
+		s.Log.Info("lease", "state", r.State, "ip", r.IP, "client", r.Client, "clientID", r.ClientID, "hostname", r.Hostname, "vm", r.VM.Name, "since", r.Since.Time(), "until", r.Horizon, "why", w.Why)
+	}
 }
 
 func older(received time.Time, than time.Duration) bool {

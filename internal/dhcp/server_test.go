@@ -1,10 +1,13 @@
 package dhcp
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -1014,6 +1017,25 @@ func TestAQuietPoolWritesNothing(t *testing.T) {
 		l.server.Expire(t.Context())
 	}
 	NewWithT(t).Expect(l.store.writes).To(Equal(writes))
+}
+
+func TestEachLeaseThatBeginsOrEndsIsLogged(t *testing.T) {
+	l, g, log := newLab(t, 20), NewWithT(t), &bytes.Buffer{}
+	l.server.Log = slog.New(slog.NewTextHandler(log, nil))
+	ip, begun := l.binds("aa"), l.now()
+	l.passes(25 * time.Hour)
+	acked(t, l.renews("aa", ip))
+	g.Expect(l.store.writes).To(Equal(2))
+	g.Expect(l.store.records[ip].Since).To(Equal(lease.SecondsOf(begun)), "a renewal goes on with the lease")
+	l.releases("aa", ip)
+	g.Expect(l.store.records[ip].Since).To(Equal(lease.SecondsOf(l.now())))
+	l.declines("bb", l.binds("bb"))
+	var lines []string
+	for _, m := range regexp.MustCompile(`msg=lease state=(\w+) ip=[\d.]+ client=52:54:00:00:00:(\w+) .* since=(\S+) .* why=\w+`).FindAllStringSubmatch(log.String(), -1) {
+		lines = append(lines, m[1]+" "+m[2])
+		g.Expect(time.Parse(time.RFC3339, m[3])).To(BeTemporally("~", l.now(), 26*time.Hour))
+	}
+	g.Expect(lines).To(Equal([]string{"Bound aa", "Released aa", "Bound bb", "Declined bb"}), log.String())
 }
 
 func TestInformGetsOptionsAndNoLease(t *testing.T) {

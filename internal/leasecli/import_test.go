@@ -34,8 +34,8 @@ func imports(t *testing.T, has lease.Record, e leasefile.Entry, trial bool) (Cou
 	i := Importing{Store: log, Now: now, Instances: []netip.Addr{first, second}, Config: pool.Config{LeaseTime: time.Hour}}
 	i.Config.Network.Subnet = netip.MustParsePrefix("192.168.77.0/24")
 	if trial {
-		p := Pool{Read: func(ctx context.Context, take func(lease.Record)) error {
-			_, err := log.List(ctx, take)
+		p := Pool{Read: func(ctx context.Context, take func(lease.Record, []lease.Past)) error {
+			_, err := log.List(ctx, func(r lease.Record) { take(r, nil) })
 			return err
 		}}
 		i.Store, _, err = p.Trial(t.Context())()

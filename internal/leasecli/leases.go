@@ -22,6 +22,8 @@ import (
 type Lease struct {
 	Server string
 	lease.Record
+	// Past leases of the address, the last one last.
+	Past []lease.Past
 }
 
 // Sort sorts leases by server and address.
@@ -31,12 +33,12 @@ func Sort(leases []Lease) {
 
 // Matching are the leases of an address, a hardware address, a client identifier, a host name or a virtual machine.
 func Matching(leases []Lease, who string) []Lease {
+	return slices.DeleteFunc(slices.Clone(leases), func(l Lease) bool { return !names(who, l.IP, l.Client, l.ClientID, l.Hostname, l.VM) })
+}
+
+func names(who string, of netip.Addr, client lease.Client, id, hostname string, vm lease.VM) bool {
 	ip, _ := netip.ParseAddr(who)
-	lower := strings.ToLower(who)
-	return slices.DeleteFunc(slices.Clone(leases), func(l Lease) bool {
-		is := l.IP == ip || slices.Contains([]string{l.Client.MAC, l.Client.ID, l.ClientID, l.Hostname, l.VM.Name, l.VM.Namespace + "/" + l.VM.Name}, lower)
-		return !is
-	})
+	return of == ip || slices.Contains([]string{client.MAC, client.ID, id, hostname, vm.Name, vm.Namespace + "/" + vm.Name}, strings.ToLower(who))
 }
 
 // Table writes leases for people, as of a time.
@@ -116,7 +118,9 @@ func texts(all []netip.Addr) []string {
 func Export(to io.Writer, leases []Lease) error {
 	encoder := json.NewEncoder(to)
 	for _, l := range leases {
-		if err := encoder.Encode(leasekube.SpecOf(l.Record, l.Server)); err != nil {
+		spec := leasekube.SpecOf(l.Record, l.Server)
+		spec.History = leasekube.History(l.Past)
+		if err := encoder.Encode(spec); err != nil {
 			return err
 		}
 	}

@@ -27,8 +27,8 @@ type Pool struct {
 	Config pool.Config
 	// Instances that have to drop a released lease; none for a lease file.
 	Instances []netip.Addr
-	// Read gives all leases to take.
-	Read func(ctx context.Context, take func(lease.Record)) error
+	// Read gives all leases with their past to take.
+	Read func(ctx context.Context, take func(lease.Record, []lease.Past)) error
 	// Open returns the store for writing, and what closes it. A lease file that a daemon has open is refused.
 	Open func() (lease.Store, func() error, error)
 }
@@ -65,11 +65,7 @@ func ofServer(api client.Client, server *v1alpha1.DHCPServer) Pool {
 		Client: api, Namespace: server.Namespace, Server: server.Name, Log: nothing,
 		Labels: func() map[string]string { return leasekube.Labels(server.Name, server) },
 	}
-	p := Pool{Server: server.Name, Config: config, Open: func() (lease.Store, func() error, error) { return store, func() error { return nil }, nil }}
-	p.Read = func(ctx context.Context, take func(lease.Record)) error {
-		_, err := store.List(ctx, take)
-		return err
-	}
+	p := Pool{Server: server.Name, Config: config, Read: store.ListPast, Open: func() (lease.Store, func() error, error) { return store, func() error { return nil }, nil }}
 	for _, ip := range server.Spec.NetworkConfig.ServerIPs() {
 		if a, err := netip.ParseAddr(string(ip)); err == nil {
 			p.Instances = append(p.Instances, a)
@@ -92,7 +88,7 @@ func InFile(leases, config string, damaged func(octets int)) (Pool, error) {
 	if p.Config, err = dhcp.ConfigOf(server, 0); err != nil {
 		return Pool{}, fmt.Errorf("%s: %w", config, err)
 	}
-	p.Read = func(_ context.Context, take func(lease.Record)) error {
+	p.Read = func(_ context.Context, take func(lease.Record, []lease.Past)) error {
 		octets, err := leaselog.Read(leases, take)
 		if octets > 0 {
 			damaged(octets)
@@ -113,7 +109,7 @@ func InFile(leases, config string, damaged func(octets int)) (Pool, error) {
 func Leases(ctx context.Context, pools []Pool) ([]Lease, error) {
 	var all []Lease
 	for _, p := range pools {
-		if err := p.Read(ctx, func(r lease.Record) { all = append(all, Lease{p.Server, r}) }); err != nil {
+		if err := p.Read(ctx, func(r lease.Record, past []lease.Past) { all = append(all, Lease{p.Server, r, past}) }); err != nil {
 			return nil, err
 		}
 	}

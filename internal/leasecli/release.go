@@ -57,7 +57,7 @@ func (r Releasing) mark(ctx context.Context, was lease.Record) error {
 		}
 	}
 	now := was
-	now.State, now.Dropped = lease.Released, nil
+	now.State, now.Dropped, now.Since = lease.Released, nil, lease.SecondsOf(time.Now())
 	_, err := r.Store.Update(ctx, now)
 	if errors.Is(err, lease.ErrConflict) {
 		return fmt.Errorf("the lease of %s has just changed: look at it, and try again", r.IP)

@@ -13,7 +13,7 @@ import (
 func (p Pool) Trial(ctx context.Context) func() (lease.Store, func() error, error) {
 	return func() (lease.Store, func() error, error) {
 		t := trial{}
-		err := p.Read(ctx, func(r lease.Record) { t[r.IP] = r })
+		err := p.Read(ctx, func(r lease.Record, _ []lease.Past) { t[r.IP] = r })
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}

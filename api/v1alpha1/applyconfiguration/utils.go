@@ -76,6 +76,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EndpointTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ExtraEndpoint"):
 		return &apiv1alpha1.ExtraEndpointApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FormerLease"):
+		return &apiv1alpha1.FormerLeaseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Health"):
 		return &apiv1alpha1.HealthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostedClusterReference"):

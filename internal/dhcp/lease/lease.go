@@ -89,9 +89,24 @@ type Record struct {
 	Horizon  time.Time    `json:"horizon"` // the only fence: no other client gets the address before it plus the grace
 	Expires  time.Time    `json:"expires"` // as last told to the client, for admins
 	Dropped  []netip.Addr `json:"dropped,omitempty"`
+	Since    Seconds      `json:"since,omitempty"` // when the client got the address, gave it back or declined it; 0: not noted
 	Owner    string       `json:"owner,omitempty"` // UID of the Infra that the record is labelled with
 	// Version is the store's: higher is newer, over all records. 0 was never stored.
 	Version uint64 `json:"version"`
+}
+
+// Seconds is a time since 1970: with a time.Time for each, 65,536 records would take more memory than the pod has.
+type Seconds int64
+
+// SecondsOf is a time without what is less than a second.
+func SecondsOf(t time.Time) Seconds { return Seconds(t.Unix()) }
+
+// Time returns the time; the zero one for 0.
+func (s Seconds) Time() time.Time {
+	if s == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(s), 0).UTC()
 }
 
 // Compact returns the record without second copies of what other records have, too: a pool has up to 65,536.

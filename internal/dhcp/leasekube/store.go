@@ -13,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,10 +50,20 @@ func (s *Store) Create(ctx context.Context, r lease.Record) (lease.Record, error
 	return s.stored(object, err)
 }
 
-// Update implements lease.Store.
+// Update implements lease.Store. It reads the object before, for its history: the daemon has no memory for that of all addresses.
 func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
+	was, err := s.read(ctx, r.IP)
+	if errors.Is(err, lease.ErrNotFound) {
+		return lease.Record{}, fmt.Errorf("%w: %w", lease.ErrConflict, err)
+	}
+	if err != nil {
+		return lease.Record{}, err
+	}
 	object := s.object(r)
-	err := s.Client.Update(ctx, object)
+	if object.Spec.History, err = s.succeeded(was, r); err != nil {
+		return lease.Record{}, err
+	}
+	err = s.Client.Update(ctx, object)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return lease.Record{}, fmt.Errorf("%w: %s", lease.ErrConflict, object.Name)
 	}
@@ -80,15 +89,23 @@ func (s *Store) stored(object *v1alpha1.DHCPLease, err error) (lease.Record, err
 
 // Get implements lease.Store. Without a resourceVersion the API server reads with a quorum.
 func (s *Store) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
+	object, err := s.read(ctx, ip)
+	if err != nil {
+		return lease.Record{}, err
+	}
+	return s.Record(object)
+}
+
+func (s *Store) read(ctx context.Context, ip netip.Addr) (*v1alpha1.DHCPLease, error) {
 	object := &v1alpha1.DHCPLease{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: names.Lease(s.Server, ip)}, object)
 	if apierrors.IsNotFound(err) {
-		return lease.Record{}, fmt.Errorf("%w: %s", lease.ErrNotFound, ip)
+		return nil, fmt.Errorf("%w: %s", lease.ErrNotFound, ip)
 	}
 	if err != nil {
-		return lease.Record{}, fmt.Errorf("reading the lease of %s: %w", ip, err)
+		return nil, fmt.Errorf("reading the lease of %s: %w", ip, err)
 	}
-	return s.Record(object)
+	return object, nil
 }
 
 // pageSize is how many leases are read at once: a list of a /16 as a whole takes more memory than the pod has.
@@ -97,10 +114,14 @@ const pageSize = 500
 // List implements lease.Store: the leases as they were when the first page was read. An object that is no lease of ours is left out: its address
 // is still locked by its name.
 func (s *Store) List(ctx context.Context, take func(lease.Record)) (uint64, error) {
+	return s.list(ctx, s.understood(take))
+}
+
+func (s *Store) list(ctx context.Context, take func(*v1alpha1.DHCPLease)) (uint64, error) {
 	version, err := daemon.Pages(&v1alpha1.DHCPLeaseList{}, pageSize, func(page *v1alpha1.DHCPLeaseList, limits ...client.ListOption) error {
 		err := s.Client.List(ctx, page, append(limits, s.selected()...)...)
 		for i := range page.Items {
-			s.understood(take)(&page.Items[i])
+			take(&page.Items[i])
 		}
 		return err
 	})
@@ -158,12 +179,11 @@ func SpecOf(r lease.Record, server string) v1alpha1.DHCPLeaseSpec {
 	if !r.Expires.IsZero() {
 		spec.ExpirationTime = r.Expires.UTC().Format(time.RFC3339)
 	}
-	if r.VM.UID != "" {
-		spec.VMRef = &v1alpha1.VMReference{Namespace: v1alpha1.ObjectName(r.VM.Namespace), Name: v1alpha1.ObjectName(r.VM.Name), UID: types.UID(r.VM.UID)}
-	}
+	spec.VMRef = referenceTo(r.VM)
 	for _, i := range r.Dropped {
 		spec.Dropped = append(spec.Dropped, v1alpha1.IPv4Address(i.String()))
 	}
+	spec.LastTransitionTime = timeOf(r.Since.Time())
 	return spec
 }
 
@@ -196,8 +216,9 @@ func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
 	if spec.MAC == "" {
 		r.Client = lease.Client{ID: spec.ClientID}
 	}
-	if spec.VMRef != nil {
-		r.VM = lease.VM{Namespace: string(spec.VMRef.Namespace), Name: string(spec.VMRef.Name), UID: string(spec.VMRef.UID)}
+	r.VM = machineOf(spec.VMRef)
+	if spec.LastTransitionTime != nil {
+		r.Since = lease.SecondsOf(spec.LastTransitionTime.Time)
 	}
 	if at, err := time.Parse(time.RFC3339, spec.ExpirationTime); err == nil {
 		r.Expires = at

@@ -18,10 +18,11 @@ import (
 // magic begins every file; a later format gets another one.
 const magic = "oooi leases 1\n"
 
-// entry is the content of a frame: a record, an address that has none any more, the clock, or that the file was closed (as first entry: that its
+// entry is the content of a frame: a record with its past, an address that has none any more, the clock, or that the file was closed (as first entry: that its
 // writer closes files).
 type entry struct {
 	Record *lease.Record `json:"record,omitempty"`
+	Past   []lease.Past  `json:"past,omitempty"` // of the record's address
 	Gone   string        `json:"gone,omitempty"`
 	Clock  *clock.Saved  `json:"clock,omitempty"`
 	Closed bool          `json:"closed,omitempty"`

@@ -43,17 +43,17 @@ func (l *Log) load() error {
 	return nil
 }
 
-// Read gives the records of a lease file to take, sorted by address, whether or not a daemon has it open. damaged is how many octets could not be
+// Read gives the records of a lease file with their past to take, sorted by address, whether or not a daemon has it open. damaged is how many octets could not be
 // read: the last entry, if a daemon is just writing it.
-func Read(path string, take func(lease.Record)) (damaged int, err error) {
+func Read(path string, take func(lease.Record, []lease.Past)) (damaged int, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("reading leases: %w", err)
 	}
-	l := Log{records: map[netip.Addr]lease.Record{}}
+	l := Log{records: map[netip.Addr]lease.Record{}, past: map[netip.Addr][]lease.Past{}}
 	octets, _ := skipped(content, parse(content, l.apply))
 	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
-		take(l.records[ip])
+		take(l.records[ip], l.past[ip])
 	}
 	return octets, nil
 }
@@ -76,11 +76,24 @@ func (l *Log) aside() string { return l.path + ".damaged" }
 func (l *Log) apply(e entry) {
 	switch {
 	case e.Record != nil:
-		l.records[e.Record.IP] = e.Record.Compact()
+		l.keep(e.Record.Compact(), e.Past)
 		l.last = max(l.last, e.Record.Version)
 	case e.Clock != nil:
 		l.clock = *e.Clock
 	case e.Gone != "":
-		delete(l.records, e.address())
+		l.forget(e.address())
 	}
+}
+
+func (l *Log) keep(r lease.Record, past []lease.Past) {
+	l.forget(r.IP)
+	l.records[r.IP] = r
+	if len(past) > 0 {
+		l.past[r.IP] = past
+	}
+}
+
+func (l *Log) forget(ip netip.Addr) {
+	delete(l.records, ip)
+	delete(l.past, ip)
 }

@@ -53,6 +53,7 @@ type Log struct {
 
 	// Used by the goroutine in run alone.
 	records map[netip.Addr]lease.Record
+	past    map[netip.Addr][]lease.Past
 	clock   clock.Saved
 	last    uint64
 }
@@ -74,7 +75,7 @@ func Open(path string, log *slog.Logger, health func(error)) (*Log, error) {
 
 func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, error) {
 	l := &Log{
-		path: path, disk: d, log: log, health: health, patience: patience, records: map[netip.Addr]lease.Record{},
+		path: path, disk: d, log: log, health: health, patience: patience, records: map[netip.Addr]lease.Record{}, past: map[netip.Addr][]lease.Past{},
 		requests: make(chan *request, 256), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	var err error
@@ -154,11 +155,12 @@ func (l *Log) undo(e entry) func() {
 	}
 	ip := e.address()
 	record, existed := l.records[ip]
+	past := l.past[ip]
 	return func() {
 		l.last = last
-		delete(l.records, ip)
+		l.forget(ip)
 		if existed {
-			l.records[ip] = record
+			l.keep(record, past)
 		}
 	}
 }
@@ -286,7 +288,7 @@ func (l *Log) content(yield func([]byte, error) bool) {
 	}
 	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
 		r := l.records[ip]
-		if !add(entry{Record: &r}) {
+		if !add(entry{Record: &r, Past: l.past[ip]}) {
 			return
 		}
 	}

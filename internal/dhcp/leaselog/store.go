@@ -33,11 +33,12 @@ func (l *Log) Update(ctx context.Context, r lease.Record) (lease.Record, error) 
 
 func (l *Log) put(ctx context.Context, r lease.Record, check func(*Log) error) (lease.Record, error) {
 	stored := r
-	err := l.ask(ctx, &request{entry: &entry{Record: &stored}, check: func(l *Log) error {
+	e := &entry{Record: &stored}
+	err := l.ask(ctx, &request{entry: e, check: func(l *Log) error {
 		if err := check(l); err != nil {
 			return err
 		}
-		stored.Version = l.last + 1
+		stored.Version, e.Past = l.last+1, lease.Succession(l.past[r.IP], l.records[r.IP], stored)
 		return nil
 	}})
 	if err != nil {

@@ -326,6 +326,9 @@ func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
 			}
 		}
 	}
+	if r.Since = lease.SecondsOf(a.Now); r.Continues(was) {
+		r.Since = was.Since
+	}
 	return r
 }
 

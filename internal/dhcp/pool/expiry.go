@@ -61,19 +61,19 @@ func (t *Table) machineExpiry(r lease.Record, now time.Time) (Decision, bool) {
 		t.missing[r.VM.UID] = now
 	case now.Sub(since) >= goneTime:
 		delete(t.missing, r.VM.UID)
-		return t.released(r), true
+		return t.released(r, now), true
 	}
 	return Decision{}, false
 }
 
 // Surplus returns the releases of all other leases of a client that was just given one (dhcp-rules.md#lease-11).
-func (t *Table) Surplus(client lease.Client, kept netip.Addr) []Decision {
+func (t *Table) Surplus(client lease.Client, kept netip.Addr, now time.Time) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var surplus []Decision
 	for _, ip := range t.byClient[client] {
 		if r := t.records[ip]; ip != kept && r.BoundTo(client) {
-			surplus = append(surplus, t.released(r))
+			surplus = append(surplus, t.released(r, now))
 		}
 	}
 	return surplus

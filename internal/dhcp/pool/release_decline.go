@@ -17,11 +17,11 @@ func (t *Table) release(a Ask) Decision {
 	if a.Away {
 		return silent("store-away")
 	}
-	return t.released(r)
+	return t.released(r, a.Now)
 }
 
-func (t *Table) released(r lease.Record) Decision {
-	r.State, r.Dropped = lease.Released, []netip.Addr{t.config.Server}
+func (t *Table) released(r lease.Record, now time.Time) Decision {
+	r.State, r.Dropped, r.Since = lease.Released, []netip.Addr{t.config.Server}, lease.SecondsOf(now)
 	d := write(r, "released")
 	d.Final = true
 	return d
@@ -41,7 +41,7 @@ func (t *Table) decline(a Ask) Decision {
 		return silent("too-many-declines")
 	}
 	t.declines[a.Client] = append(t.declines[a.Client], a.Now)
-	r.State, r.Expires = lease.Declined, time.Time{}
+	r.State, r.Expires, r.Since = lease.Declined, time.Time{}, lease.SecondsOf(a.Now)
 	if rest := a.Now.Add(quarantine); rest.After(r.Horizon) {
 		r.Horizon = rest
 	}

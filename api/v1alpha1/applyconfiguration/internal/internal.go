@@ -290,12 +290,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: expirationTime
       type:
         scalar: string
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.FormerLease
+          elementRelationship: atomic
     - name: hostname
       type:
         scalar: string
     - name: ip
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4Address
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: mac
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.MACAddress
@@ -792,6 +801,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: target
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.EndpointTarget
+- name: com.github.cldmnky.oooi.api.v1alpha1.FormerLease
+  map:
+    fields:
+    - name: clientID
+      type:
+        scalar: string
+    - name: ended
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.LeaseEnd
+    - name: fromTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: hostname
+      type:
+        scalar: string
+    - name: mac
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.MACAddress
+    - name: untilTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: vmRef
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.VMReference
 - name: com.github.cldmnky.oooi.api.v1alpha1.Health
   map:
     fields:
@@ -949,6 +982,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: poolSize
       type:
         scalar: numeric
+- name: com.github.cldmnky.oooi.api.v1alpha1.LeaseEnd
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.LeaseState
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.MACAddress

@@ -34,6 +34,10 @@ type DHCPLeaseSpecApplyConfiguration struct {
 	ExpirationTime *string `json:"expirationTime,omitempty"`
 	// Server addresses of the instances that have dropped a Released lease.
 	Dropped []apiv1alpha1.IPv4Address `json:"dropped,omitempty"`
+	// When the client got the address, gave it back or declined it; renewals do not change it. Absent: an older release wrote that.
+	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`
+	// Leases of the address that have ended, the last one last, 16 at most. The write that ends a lease adds it.
+	History []FormerLeaseApplyConfiguration `json:"history,omitempty"`
 }
 
 // DHCPLeaseSpecApplyConfiguration constructs a declarative configuration of the DHCPLeaseSpec type for use with
@@ -120,6 +124,27 @@ func (b *DHCPLeaseSpecApplyConfiguration) WithExpirationTime(value string) *DHCP
 func (b *DHCPLeaseSpecApplyConfiguration) WithDropped(values ...apiv1alpha1.IPv4Address) *DHCPLeaseSpecApplyConfiguration {
 	for i := range values {
 		b.Dropped = append(b.Dropped, values[i])
+	}
+	return b
+}
+
+// WithLastTransitionTime sets the LastTransitionTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastTransitionTime field is set to the value of the last call.
+func (b *DHCPLeaseSpecApplyConfiguration) WithLastTransitionTime(value v1.Time) *DHCPLeaseSpecApplyConfiguration {
+	b.LastTransitionTime = &value
+	return b
+}
+
+// WithHistory adds the given value to the History field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the History field.
+func (b *DHCPLeaseSpecApplyConfiguration) WithHistory(values ...*FormerLeaseApplyConfiguration) *DHCPLeaseSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHistory")
+		}
+		b.History = append(b.History, *values[i])
 	}
 	return b
 }
