@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -14,10 +16,11 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
 
-// metrics of the daemon. Labels have few values: never an address, never a client.
+// metrics of the daemon, named after Kea's statistics (docs/STATIC_IPAM.md#metrics). Labels have few values: never an address, never a client.
 type metrics struct {
 	registry *prometheus.Registry
-	heard    *prometheus.CounterVec
+	received *prometheus.CounterVec
+	sent     *prometheus.CounterVec
 	happened *prometheus.CounterVec
 	store    *prometheus.HistogramVec
 }
@@ -25,7 +28,8 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		heard:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_messages_total", Help: "Messages received, by kind and outcome."}, []string{"kind", "outcome"}),
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_packets_received_total", Help: "Packets received, by kind and outcome."}, []string{"kind", "outcome"}),
+		sent:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_packets_sent_total", Help: "Replies sent, by kind: offer, ack and nak."}, []string{"kind"}),
 		happened: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_events_total", Help: "What people were told of, by reason."}, []string{"reason"}),
 		store: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "oooi_dhcp_store_seconds", Help: "Time that the lease store took, by operation and result.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 13),
@@ -34,12 +38,16 @@ func newMetrics(s *Server) *metrics {
 	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
+	reclaimed := prometheus.NewCounter(prometheus.CounterOpts{Name: "oooi_dhcp_leases_reclaimed_total", Help: "Leases whose time was over and whose address another client got."})
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.heard, m.happened, m.store,
-		gauge("oooi_dhcp_leases_active", "Leases whose promise stands.", func() int { return s.counts().active }),
-		gauge("oooi_dhcp_leases", "All lease records.", func() int { return s.counts().total }),
-		gauge("oooi_dhcp_pool_size", "Addresses that the pool can lease.", func() int { return s.counts().size }))
-	s.Heard = func(k wire.Kind, outcome string) { m.heard.WithLabelValues(string(k), outcome).Inc() }
+		m.received, m.sent, reclaimed, m.happened, m.store,
+		gauge("oooi_dhcp_addresses", "Addresses that the pool can lease.", func() int { return s.counts().size }),
+		gauge("oooi_dhcp_addresses_assigned", "Addresses that are promised to a client.", func() int { return s.counts().active }),
+		gauge("oooi_dhcp_addresses_declined", "Addresses that rest, because a client found them in use.", func() int { now, _ := s.Clock.Now(); return s.Table.Declined(now) }),
+		gauge("oooi_dhcp_leases", "All lease records.", func() int { return s.counts().total }))
+	s.Heard = func(k wire.Kind, outcome string) { m.received.WithLabelValues(string(k), outcome).Inc() }
+	s.Sent = func(k dhcpv4.MessageType) { m.sent.WithLabelValues(strings.ToLower(k.String())).Inc() }
+	s.Reclaimed = reclaimed.Inc
 	s.Store = timedStore{s.Store, m.store}
 	return m
 }

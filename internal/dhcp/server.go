@@ -50,6 +50,10 @@ type Server struct {
 	Log   *slog.Logger
 	// Heard counts messages by kind and outcome.
 	Heard func(kind wire.Kind, outcome string)
+	// Sent counts replies.
+	Sent func(dhcpv4.MessageType)
+	// Reclaimed counts leases whose time was over and whose address another client got.
+	Reclaimed func()
 	// Happened reports events to admins: a lease bound, declined, a duplicate.
 	Happened func(Event)
 	// Away says that the store accepts no new lease. None is offered then, for the client would wait for us, and not turn to another instance.
@@ -66,7 +70,7 @@ type Server struct {
 func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
-		Heard: func(wire.Kind, string) {}, Happened: func(Event) {}, Away: func() bool { return false }, Stored: func(lease.Record) {},
+		Heard: func(wire.Kind, string) {}, Sent: func(dhcpv4.MessageType) {}, Reclaimed: func() {}, Happened: func(Event) {}, Away: func() bool { return false }, Stored: func(lease.Record) {},
 		lanes: newLanes(),
 	}
 }
@@ -169,6 +173,8 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	if reply, any := s.reply(d); any {
 		if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
 			s.Log.Warn("reply not sent", "client", m.Client, "error", err)
+		} else {
+			s.Sent(reply.Type)
 		}
 	}
 	s.Heard(m.Kind, string(d.Do)+"/"+d.Why)
@@ -195,6 +201,9 @@ type written struct {
 func (s *Server) follow(w written) {
 	s.Stored(w.stored)
 	s.record(w)
+	if w.Reclaims {
+		s.Reclaimed()
+	}
 	s.tell(w.Decision, w.stored)
 }
 

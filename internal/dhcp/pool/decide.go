@@ -52,6 +52,8 @@ type Decision struct {
 	Lease time.Duration
 	// Again: the address was probed ahead, so that a short probe is enough.
 	Again bool
+	// Reclaims: the write gives an address to another client because the time of the last one is over.
+	Reclaims bool
 	// Final: after the write there is nothing to do, and no reply.
 	Final bool
 }
@@ -271,7 +273,9 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	if !adopted && t.mustProbe(ip, a) {
 		return t.probe(ip, a)
 	}
-	return write(t.promiseOf(ip, a), "bound")
+	d, was := write(t.promiseOf(ip, a), "bound"), t.records[ip]
+	d.Reclaims = was.State == lease.Bound && t.ended(was, a)
+	return d
 }
 
 // keep renews a holder: from memory while the horizon reaches far enough, else after a write that raises it (dhcp-rules.md#lease-3).

@@ -50,6 +50,13 @@ func (t *Table) decline(a Ask) Decision {
 	return d
 }
 
+// Declined counts the addresses that rest.
+func (t *Table) Declined(now time.Time) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.resting(now)
+}
+
 // resting counts the addresses that a decline keeps from all clients. After its time an address is free, though the record stays.
 func (t *Table) resting(now time.Time) (n int) {
 	for ip := range t.declined {
