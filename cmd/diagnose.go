@@ -67,14 +67,15 @@ func diagnosed(cmd *cobra.Command, cluster *clusterFlags, name string) ([]step.S
 	if err != nil {
 		return nil, err
 	}
-	infras, isInfra, err := diagnosecli.Infras(ctx, api, types.NamespacedName{Namespace: namespace, Name: name})
+	all, meant, err := diagnosecli.Infras(ctx, api, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, err
 	}
 	unread := map[string]bool{}
-	for i := range infras {
-		facts := seen(cmd.Context(), apiServer, api, &infras[i])
-		if isInfra {
+	for i := range meant {
+		facts := seen(cmd.Context(), apiServer, api, &meant[i])
+		facts.Others = all
+		if meant[i].Name == name {
 			return diagnose.Infra(facts), nil
 		}
 		if steps, is := diagnose.Worker(facts, name); is {

@@ -160,3 +160,55 @@ func TestALeaseThatEndedBeforeTheStartSaysNothing(t *testing.T) {
 	f.Machines.Is[0].Started = ago(2 * time.Minute)
 	g.Expect(at(f, "lease").See).To(Equal(Page + leaseEnded))
 }
+
+// Workers of one HostedCluster may be on two VLANs, each with its Infra.
+func TestAWorkerIsItsOwnInfras(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	gpu := f.Infra.DeepCopy()
+	gpu.Name, gpu.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-gpu", "vlan200"
+	f.Others = []v1alpha1.Infra{*f.Infra, *gpu}
+	twin := f.Machines.Is[0]
+	twin.Name, twin.Cards = "gpu-1", []Card{{MAC: "52:54:00:00:02:01", Network: "default/vlan200"}}
+	f.Machines.Is = append(f.Machines.Is, twin)
+	_, found := Worker(f, "gpu-1")
+	g.Expect(found).To(BeFalse())
+	g.Expect(Infra(f)).To(HaveLen(len(services)+1), "of this Infra nothing is said of it")
+	of := f
+	of.Infra = gpu
+	steps, found := Worker(of, "gpu-1")
+	g.Expect(found).To(BeTrue())
+	g.Expect(steps[1]).To(And(HaveField("Name", "card"), HaveField("Outcome", step.OK)))
+	_, found = Worker(of, "w1")
+	g.Expect(found).To(BeFalse())
+
+	f.Machines.Is[1].Cards[0].Network = "default/vlan77"
+	g.Expect(at(f, "card").Outcome).To(Equal(step.OK))
+	steps, _ = Worker(f, "gpu-1")
+	g.Expect(steps[1].See).To(Equal(Page+otherNetwork), "one that is on neither is nobody's")
+	f.Machines.Is[1].Cards[0].Network = "default/vlan200"
+	f.Others[1].Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c2"}
+	steps, _ = Worker(f, "gpu-1")
+	g.Expect(steps[1].See).To(Equal(Page+otherNetwork), "an Infra of another cluster does not serve it")
+}
+
+// Konnectivity's agent starts after its Node is Ready.
+func TestATunnelIsAwaitedWhileItsAgentStarts(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	brokenBy["no-tunnel"](&f)
+	set := func(change func(*Node)) {
+		n := f.Hosted.Is.Nodes["w1"]
+		change(&n)
+		f.Hosted.Is.Nodes["w1"] = n
+	}
+	g.Expect(at(f, "tunnel")).To(And(HaveField("See", Page+noTunnel), HaveField("Says", ContainSubstring("no agent of konnectivity runs on it"))))
+	set(func(n *Node) { n.Agent.Created = ago(4 * time.Minute) })
+	g.Expect(at(f, "tunnel")).To(And(HaveField("See", Page+booting), HaveField("Outcome", step.Warn)))
+	set(func(n *Node) { n.Agent.Ready = true })
+	g.Expect(at(f, "tunnel")).To(And(HaveField("See", Page+noTunnel), HaveField("Says", HaveSuffix("it answers 500"))))
+	set(func(n *Node) { n.Agent.Ready, n.Agent.Created = false, ago(6*time.Minute) })
+	g.Expect(at(f, "tunnel").See).To(Equal(Page + noTunnel))
+	set(func(n *Node) {
+		n.Agent.Created, n.Ready.LastTransitionTime = time.Time{}, metav1.NewTime(ago(50*time.Second))
+	})
+	g.Expect(at(f, "tunnel").See).To(Equal(Page+booting), "its kubelet's certificate may not be approved yet")
+}

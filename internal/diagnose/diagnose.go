@@ -46,7 +46,8 @@ func Worker(f Facts, name string) ([]step.Step, bool) {
 	return all[i].walk(f), true
 }
 
-// Infra looks at what all workers need, and walks each worker's path. A worker that came to the end has one line.
+// Infra looks at what all workers need, and walks each worker's path. A worker that came to the end has one line, also if what all need broke
+// after it.
 func Infra(f Facts) (all []step.Step) {
 	for _, s := range stages {
 		if look, is := services[s.name]; is {
@@ -61,13 +62,18 @@ func Infra(f Facts) (all []step.Step) {
 			continue // a lease alone makes no worker: other hosts may be on the VLAN
 		}
 		steps := w.walk(f)
-		if last := steps[len(steps)-1]; step.Worst(steps) == step.OK {
+		if last := steps[len(steps)-1]; len(steps) == len(stages) && step.Worst(notTold(steps)) == step.OK {
 			last.Outcome, last.Says = step.OK, w.name+" has joined: "+last.Says
 			steps = []step.Step{last}
 		}
 		all = append(all, steps...)
 	}
 	return all
+}
+
+// notTold are the steps of a walk that are not told of the whole Infra before.
+func notTold(steps []step.Step) []step.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s step.Step) bool { _, is := services[s.Name]; return is })
 }
 
 func (w worker) walk(f Facts) (all []step.Step) {
@@ -97,6 +103,9 @@ func workers(f Facts) (all []worker) {
 	taken := map[string]bool{}
 	for i := range f.Machines.Is {
 		m := &f.Machines.Is[i]
+		if f.ofAnother(m) {
+			continue
+		}
 		w := worker{name: m.Name, of: "VirtualMachine " + m.Name, machine: m}
 		for j := range f.Leases.Is {
 			if l := &f.Leases.Is[j]; m.has(string(l.Spec.MAC)) {

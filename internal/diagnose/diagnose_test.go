@@ -192,6 +192,7 @@ func TestEachCauseIsNamed(t *testing.T) {
 				want = step.Warn
 			}
 			g.Expect(last.Outcome).To(Equal(want))
+			g.Expect(Infra(f)).NotTo(ContainElement(HaveField("Says", HavePrefix("w1 has joined"))))
 		})
 	}
 }
@@ -222,6 +223,13 @@ func TestWhatIsBrokenBehindAWorkerIsAWarning(t *testing.T) {
 			g.Expect(i).To(BeNumerically(">=", 0))
 			g.Expect(steps[i].Outcome).To(Equal(step.Warn))
 			g.Expect(steps).To(HaveLen(len(stages)), "the walk goes on")
+			ofInfra := Infra(f)
+			if _, shared := services[steps[i].Name]; shared {
+				g.Expect(ofInfra).To(HaveLen(len(services)+1), "of the Infra it is told once, and not of each worker that has joined")
+				g.Expect(ofInfra[len(ofInfra)-1].Says).To(HavePrefix("w1 has joined: "))
+			} else {
+				g.Expect(ofInfra).To(HaveLen(len(services) + len(stages)))
+			}
 		})
 	}
 }

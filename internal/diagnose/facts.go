@@ -20,6 +20,8 @@ type Facts struct {
 	Now time.Time
 	// Infra is the only thing that has to be readable.
 	Infra *v1alpha1.Infra
+	// Others are the other Infras of its namespace, some of which may serve other workers of the same HostedCluster.
+	Others []v1alpha1.Infra
 
 	HostedCluster step.Read[*hyperv1.HostedCluster]
 	NodePools     step.Read[[]hyperv1.NodePool]
@@ -76,6 +78,11 @@ type Node struct {
 	// Ready is its condition, and Heartbeat when its kubelet last reported, or renewed its Lease.
 	Ready     corev1.NodeCondition
 	Heartbeat time.Time
+	// Agent is konnectivity's pod on it: when it was created, zero if there is none; and whether it is Ready, which it is once it has its server.
+	Agent struct {
+		Created time.Time
+		Ready   bool
+	}
 }
 
 // Request is a CSR of a kubelet.

@@ -22,6 +22,9 @@ const (
 	requestTakes = 15 * time.Minute
 	// nodeTakes is how long it may take from there to a Node, and from there to Ready.
 	nodeTakes = 5 * time.Minute
+	// tunnelTakes is how long it may take until the control plane reaches the kubelet of a Node that is Ready: it waits for another certificate, and
+	// for konnectivity's agent.
+	tunnelTakes = time.Minute
 	// approvalTakes is how long HyperShift's machine approver may take.
 	approvalTakes = time.Minute
 	// heartbeat is how often a kubelet reports (pkg/kubelet/kubelet.go: a quarter of nodeLeaseDurationSeconds), and half of that.
@@ -222,12 +225,19 @@ func tunnel(w worker, f Facts) step.Step {
 		return unread("konnectivity", f.Hosted.Unread)
 	}
 	why, asked := f.Hosted.Is.Tunnels[w.name]
-	quiet := f.Now.Sub(f.Hosted.Is.Nodes[w.name].Heartbeat)
+	n := f.Hosted.Is.Nodes[w.name]
+	quiet := f.Now.Sub(n.Heartbeat)
 	switch {
 	case !asked:
 		return skip("konnectivity was not tried")
 	case why != "" && quiet > heartbeat:
 		return waits("the control plane does not reach its kubelet, which has not reported for %s either", quiet.Round(time.Second))
+	case why != "" && !n.Agent.Created.IsZero() && !n.Agent.Ready && f.Now.Sub(n.Agent.Created) < nodeTakes:
+		return waits("konnectivity's agent on it starts since %s", n.Agent.Created.UTC().Format(time.RFC3339))
+	case why != "" && f.Now.Sub(n.Ready.LastTransitionTime.Time) < tunnelTakes:
+		return waits("its Node became Ready %s, and the control plane does not reach its kubelet yet", w.after(n.Ready.LastTransitionTime.Time))
+	case why != "" && n.Agent.Created.IsZero():
+		return fail(noTunnel, "in the hosted cluster: kubectl -n kube-system describe daemonset konnectivity-agent", "the control plane does not reach its kubelet, and no agent of konnectivity runs on it: %s", why)
 	case why != "":
 		return fail(noTunnel, "in the hosted cluster: kubectl -n kube-system get pods -l app=konnectivity-agent -o wide; its log names the server that it cannot reach", "the control plane does not reach its kubelet through konnectivity: %s", why)
 	}

@@ -59,19 +59,34 @@ func card(w worker, f Facts) step.Step {
 }
 
 // network is the Infra's, as namespace/name.
-func (f Facts) network() string {
-	n := f.Infra.Spec.NetworkConfig
-	return cmp.Or(string(n.NetworkAttachmentNamespace), f.Infra.Namespace) + "/" + string(n.NetworkAttachmentDefinition)
+func (f Facts) network() string { return networkOf(f.Infra) }
+
+func networkOf(infra *v1alpha1.Infra) string {
+	n := infra.Spec.NetworkConfig
+	return cmp.Or(string(n.NetworkAttachmentNamespace), infra.Namespace) + "/" + string(n.NetworkAttachmentDefinition)
 }
 
 // onVLAN says whether a network is the Infra's, or on the same layer 2 as far as can be read.
-func (f Facts) onVLAN(network string) bool {
+func (f Facts) onVLAN(network string) bool { return f.sameVLAN(network, f.network()) }
+
+func (f Facts) sameVLAN(a, b string) bool {
 	layer2 := map[string]string{}
 	for i := range f.Networks.Is {
 		n := &f.Networks.Is[i]
 		layer2[n.Namespace+"/"+n.Name] = n.Layer2()
 	}
-	return network == f.network() || layer2[network] != "" && layer2[network] == layer2[f.network()]
+	return a == b || layer2[a] != "" && layer2[a] == layer2[b]
+}
+
+// ofAnother says whether a machine is a worker of another Infra of the same HostedCluster: no card of it is on this one's VLAN, and one is on that
+// one's.
+func (f Facts) ofAnother(m *Machine) bool {
+	on := func(infra *v1alpha1.Infra) bool {
+		return slices.ContainsFunc(m.Cards, func(c Card) bool { return c.Network != "" && f.sameVLAN(c.Network, networkOf(infra)) })
+	}
+	return !on(f.Infra) && slices.ContainsFunc(f.Others, func(other v1alpha1.Infra) bool {
+		return other.Name != f.Infra.Name && clusterOf(&other) == f.cluster() && on(&other)
+	})
 }
 
 // sharing is another running machine with this hardware address.

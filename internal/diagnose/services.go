@@ -233,12 +233,14 @@ func (f Facts) missingPolicy(backend string) string {
 }
 
 // cluster is the HostedCluster that the Infra names; empty if it names none.
-func (f Facts) cluster() types.NamespacedName {
-	ref := f.Infra.Spec.HostedClusterRef
+func (f Facts) cluster() types.NamespacedName { return clusterOf(f.Infra) }
+
+func clusterOf(infra *v1alpha1.Infra) types.NamespacedName {
+	ref := infra.Spec.HostedClusterRef
 	if ref == nil {
 		return types.NamespacedName{}
 	}
-	return types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), f.Infra.Namespace), Name: string(ref.Name)}
+	return types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
 }
 
 func (f Facts) controlPlane() string { return endpoint.ControlPlaneNamespaceOf(f.cluster()) }

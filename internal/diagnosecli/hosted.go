@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,10 +93,30 @@ func gather(ctx context.Context, api *bounded.API, into *diagnose.Hosted) error 
 	if err != nil {
 		return err
 	}
+	if err := agents(ctx, api, into.Nodes); err != nil {
+		return err
+	}
 	requests := bounded.Collection[*certv1.CertificateSigningRequest]{Path: "/apis/certificates.k8s.io/v1/certificatesigningrequests", Of: bounded.Whole[certv1.CertificateSigningRequest]}
 	return bounded.ListAll(ctx, api, requests, func(all []*certv1.CertificateSigningRequest) {
 		for _, r := range all {
 			into.Requests = append(into.Requests, ofRequest(r))
+		}
+	})
+}
+
+// agents reads konnectivity's, by the label of HyperShift's DaemonSet (hostedclusterconfigoperator/controllers/resources/konnectivity/reconcile.go,
+// konnectivityAgentLabels).
+func agents(ctx context.Context, api *bounded.API, nodes map[string]diagnose.Node) error {
+	pods := bounded.Collection[*corev1.Pod]{Path: "/api/v1/namespaces/kube-system/pods", Selects: url.Values{"labelSelector": {"app=konnectivity-agent"}}, Of: bounded.Whole[corev1.Pod]}
+	return bounded.ListAll(ctx, api, pods, func(all []*corev1.Pod) {
+		for _, p := range all {
+			n, is := nodes[p.Spec.NodeName]
+			if !is || p.DeletionTimestamp != nil {
+				continue
+			}
+			n.Agent.Created = p.CreationTimestamp.Time
+			n.Agent.Ready = slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+			nodes[p.Spec.NodeName] = n
 		}
 	})
 }
@@ -147,7 +169,7 @@ func tunnels(ctx context.Context, api *bounded.API, access kubeconfig.Access, no
 // asked is why a kubelet did not answer; empty if it did, also by refusing. It says false if it was not asked: our own time was over, or the API
 // server itself refused.
 func asked(whole context.Context, api *bounded.API, access kubeconfig.Access, node string) (why string, was bool) {
-	ctx, cancel := context.WithTimeout(whole, 3*time.Second)
+	ctx, cancel := context.WithTimeout(whole, 6*time.Second) // a worker that is still starting its pods answers late
 	defer cancel()
 	_, err := api.Do(ctx, bounded.Request{Verb: http.MethodGet, Path: "/api/v1/nodes/" + node + "/proxy/healthz", Accept: "*/*"})
 	var status *apierrors.StatusError

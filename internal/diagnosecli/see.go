@@ -30,18 +30,18 @@ import (
 // patience for one read: the whole must be over in 10 s.
 const patience = 4 * time.Second
 
-// Infras that a name may mean: the one of that name, or all of the namespace whose workers may have it.
-func Infras(ctx context.Context, api client.Reader, of types.NamespacedName) (infras []v1alpha1.Infra, isInfra bool, err error) {
-	var all v1alpha1.InfraList
-	if err := api.List(ctx, &all, client.InNamespace(of.Namespace)); err != nil {
-		return nil, false, fmt.Errorf("listing Infras in %s: %w", of.Namespace, err)
+// Infras of a namespace, and which of them a name may mean: the one of that name, or all, whose workers may have it.
+func Infras(ctx context.Context, api client.Reader, of types.NamespacedName) (all, meant []v1alpha1.Infra, err error) {
+	var list v1alpha1.InfraList
+	if err := api.List(ctx, &list, client.InNamespace(of.Namespace)); err != nil {
+		return nil, nil, fmt.Errorf("listing Infras in %s: %w", of.Namespace, err)
 	}
-	for _, i := range all.Items {
+	for _, i := range list.Items {
 		if i.Name == of.Name {
-			return []v1alpha1.Infra{i}, true, nil
+			return list.Items, []v1alpha1.Infra{i}, nil
 		}
 	}
-	return all.Items, false, nil
+	return list.Items, list.Items, nil
 }
 
 // reader reads for one Infra.
