@@ -243,6 +243,11 @@ func node(name string, labels map[string]string, ready bool) corev1.Node {
 	return n
 }
 
+func tainted(n corev1.Node, effect corev1.TaintEffect) corev1.Node {
+	n.Spec.Taints = []corev1.Taint{{Key: "infra", Value: "only", Effect: effect}}
+	return n
+}
+
 // What says which nodes have the VLAN is what planning reads, too.
 func TestNodesWithTheVLAN(t *testing.T) {
 	racked := map[string]string{"vlan": "100"}
@@ -293,6 +298,21 @@ func TestNodesWithTheVLAN(t *testing.T) {
 		"the network names a resource that no node has": {func(f *check.Facts) {
 			f.Networks.Is = []nad.NetworkAttachmentDefinition{network("bridge.network.kubevirt.io/br100")}
 			f.Nodes.Is = []corev1.Node{node("n1", nil, true)}
+		}, "find Ready nodes", step.OK},
+		"a taint keeps our pods from each node": {func(f *check.Facts) {
+			f.Nodes.Is = []corev1.Node{tainted(node("n1", nil, true), corev1.TaintEffectNoSchedule), tainted(node("n2", nil, true), corev1.TaintEffectNoExecute)}
+		}, "each of its 2 Ready nodes has a taint that no pod of dhcp tolerates, such as infra=only:NoExecute, so none starts", step.Fail},
+		"a taint keeps our pods from all nodes but one": {func(f *check.Facts) {
+			f.Nodes.Is = []corev1.Node{tainted(node("n1", nil, true), corev1.TaintEffectNoSchedule), node("n2", nil, true)}
+		}, "of its 2 Ready nodes only n2 has no taint, so both pods of dhcp end with it; another has infra=only:NoSchedule", step.Warn},
+		"our pods tolerate the taint": {func(f *check.Facts) {
+			c := &f.Infras.Is[0].Spec.InfraComponents
+			tolerates := []corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpEqual, Value: "only", Effect: corev1.TaintEffectNoSchedule}}
+			c.DHCP.Placement.Tolerations, c.DNS.Placement.Tolerations, c.Proxy.Placement.Tolerations = tolerates, tolerates, tolerates
+			f.Nodes.Is = []corev1.Node{tainted(node("n1", nil, true), corev1.TaintEffectNoSchedule)}
+		}, "find Ready nodes", step.OK},
+		"a taint that only discourages": {func(f *check.Facts) {
+			f.Nodes.Is = []corev1.Node{tainted(node("n1", nil, true), corev1.TaintEffectPreferNoSchedule)}
 		}, "find Ready nodes", step.OK},
 		"nodes are not read": {func(f *check.Facts) { f.Nodes.Unread = "you may not list nodes" }, "which nodes have the VLANs: you may not list nodes", step.Unread},
 	} {

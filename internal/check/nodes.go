@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,7 +22,7 @@ import (
 )
 
 // nodes says on how many Ready nodes the pods of each Infra may run. Which nodes have the VLAN, nodeSelectors of the Infra and of NodePools
-// tell, and the resource that the network names; if none does, each node counts.
+// tell, and the resource that the network names; if none does, each node counts. Taints count too.
 func nodes(f Facts) (all []step.Step) {
 	if why := cmp.Or(f.Nodes.Unread, f.NodePools.Unread, f.HostedClusters.Unread, f.Networks.Unread); why != "" {
 		return one(unread("which nodes have the VLANs", why))
@@ -71,14 +72,21 @@ func (f Facts) nodesOf(infra *v1alpha1.Infra) step.Step {
 		if text := j.WithNodes(wanted.Placement)[names.AnnotationNodes]; text != "" {
 			selector, _ = labels.ConvertSelectorToLabelsMap(text) // a node selector, as WithNodes wrote it
 		}
-		switch on := f.ready(selector, resource); {
+		on := f.ready(selector, resource)
+		switch free, taint := f.tolerated(on, wanted.Placement.Tolerations); {
 		case len(ready) == 0:
 			return fail("kubectl get nodes", "Infra %s/%s: no node is Ready and takes pods, so no pod of %s starts", infra.Namespace, infra.Name, c.Name)
 		case len(on) == 0:
 			return fail("label the nodes that have the VLAN: kubectl label node NODE "+strings.ReplaceAll(selector.String(), ",", " "),
 				"Infra %s/%s: no Ready node has %s, so no pod of %s starts", infra.Namespace, infra.Name, wants(selector, resource), c.Name)
+		case len(free) == 0:
+			return fail("set tolerations of infraComponents "+string(c.Name)+", or remove the taint: kubectl taint node NODE "+taint+"-",
+				"Infra %s/%s: each of its %d Ready nodes has a taint that no pod of %s tolerates, such as %s, so none starts", infra.Namespace, infra.Name, len(on), c.Name, taint)
 		case len(on) == 1 && len(ready) > 1 && wanted.Second:
 			return warn("add a second node with the VLAN", "Infra %s/%s: of %d Ready nodes only %s has %s, so both pods of %s end with it", infra.Namespace, infra.Name, len(ready), on[0], wants(selector, resource), c.Name)
+		case len(free) == 1 && len(on) > 1 && wanted.Second:
+			return warn("set tolerations of infraComponents "+string(c.Name)+", or add a second node with the VLAN",
+				"Infra %s/%s: of its %d Ready nodes only %s has no taint, so both pods of %s end with it; another has %s", infra.Namespace, infra.Name, len(on), free[0], c.Name, taint)
 		}
 	}
 	return step.Step{Outcome: step.OK}
@@ -106,6 +114,24 @@ func (f Facts) ready(selector labels.Set, resource string) (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// tolerated are the nodes that have no taint which keeps pods with these tolerations away; taint is one that does.
+func (f Facts) tolerated(nodes []string, with []corev1.Toleration) (all []string, taint string) {
+	for i := range f.Nodes.Is {
+		n := &f.Nodes.Is[i]
+		repels := func(t corev1.Taint) bool {
+			return t.Effect != corev1.TaintEffectPreferNoSchedule &&
+				!slices.ContainsFunc(with, func(w corev1.Toleration) bool { return w.ToleratesTaint(logr.Discard(), &t, true) })
+		}
+		if at := slices.IndexFunc(n.Spec.Taints, repels); at >= 0 && slices.Contains(nodes, n.Name) {
+			taint = n.Spec.Taints[at].ToString()
+		} else if slices.Contains(nodes, n.Name) {
+			all = append(all, n.Name)
+		}
+	}
+	slices.Sort(all)
+	return all, taint
 }
 
 // inputOf is what planning reads of the network of an Infra's workers.

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -19,9 +20,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/check"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/step"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
@@ -76,6 +79,42 @@ func TestTheCheckSaysWhatIsWrong(t *testing.T) {
 		w.scale(2)
 	})
 	t.Run("as before", func(t *testing.T) { w.says(t, "infra", asked{}) })
+	t.Run("of one namespace", w.ofOneNamespace)
+}
+
+// ofOneNamespace: an Infra there refers to a HostedCluster of another, whose NodePool says which nodes have the VLAN.
+func (w *world) ofOneNamespace(t *testing.T) {
+	g := NewWithT(t)
+	for _, namespace := range []string{"tenant", "hosting"} {
+		w.ensure(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}
+	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "c3"}}
+	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Namespace: "hosting", Name: "c3"}
+	infra.Spec.NetworkConfig = v1alpha1.NetworkConfig{CIDR: "192.168.100.0/24", NetworkAttachmentDefinition: "vlan100", NetworkAttachmentNamespace: "default"}
+	w.ensure(infra)
+	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "hosting", Name: "c3"}, Spec: hyperv1.NodePoolSpec{
+		ClusterName: "c3", Replicas: ptr.To(int32(1)), Release: hyperv1.Release{Image: "release:1"}, Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace},
+		Platform: hyperv1.NodePoolPlatform{Type: hyperv1.KubevirtPlatform, Kubevirt: &hyperv1.KubevirtNodePoolPlatform{
+			NodeSelector: map[string]string{"vlan": "7"}, AdditionalNetworks: []hyperv1.KubevirtNetwork{{Name: "default/vlan100"}},
+			RootVolume: &hyperv1.KubevirtRootVolume{KubevirtVolume: hyperv1.KubevirtVolume{Type: hyperv1.KubevirtVolumeTypePersistent}},
+		}},
+	}}
+	network := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan100"}}
+	network.Spec.Config = `{"cniVersion":"0.3.1","name":"vlan100","type":"bridge","bridge":"br100"}`
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "hosting", Name: "c3"}}
+	hc.Spec.Platform.Type, hc.Spec.Release.Image, hc.Spec.PullSecret.Name = hyperv1.NonePlatform, "release:1", "pull"
+	hc.Spec.DNS.BaseDomain, hc.Spec.Networking.NetworkType = "example.com", hyperv1.Other
+	hc.Spec.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}}
+	for _, s := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
+		hc.Spec.Services = append(hc.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: s, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}})
+	}
+	for _, o := range []client.Object{network, hc, pool} {
+		w.ensure(o)
+	}
+	steps, err := w.run(asked{only: "tenant"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(steps).To(ContainElement(And(HaveField("Name", "nodes"), HaveField("Says", "Infra tenant/c3: no Ready node has labels vlan=7, so no pod of dhcp starts"))))
+	g.Expect(steps).NotTo(ContainElement(HaveField("Says", ContainSubstring("clusters/c2"))))
 }
 
 // grants: who has what the operator will have, may give it that.

@@ -1,6 +1,7 @@
 package checkcli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -31,14 +33,39 @@ func (r *Reader) infras(ctx context.Context) step.Read[[]v1alpha1.Infra] {
 	return list(ctx, r, names.Group, "infras", r.Only, all, func() []v1alpha1.Infra { return all.Items })
 }
 
-func (r *Reader) hostedClusters(ctx context.Context) step.Read[[]hyperv1.HostedCluster] {
-	all := &hyperv1.HostedClusterList{}
-	return list(ctx, r, hyperv1.GroupVersion.Group, "hostedclusters", r.Only, all, func() []hyperv1.HostedCluster { return all.Items })
+// around are the namespaces whose HostedClusters and NodePools tell of some Infras: that which is checked, and those of the HostedClusters that
+// they refer to; all, if all are checked.
+func (r *Reader) around(infras []v1alpha1.Infra) []string {
+	all := []string{r.Only}
+	for i := range infras {
+		if of := input.Refs(&infras[i]).HostedCluster.Namespace; r.Only != "" && of != "" && !slices.Contains(all, of) {
+			all = append(all, of)
+		}
+	}
+	return all
 }
 
-func (r *Reader) nodePools(ctx context.Context) step.Read[[]hyperv1.NodePool] {
-	all := &hyperv1.NodePoolList{}
-	return list(ctx, r, hyperv1.GroupVersion.Group, "nodepools", r.Only, all, func() []hyperv1.NodePool { return all.Items })
+// eachOf reads in several namespaces.
+func eachOf[T any](namespaces []string, read func(string) step.Read[[]T]) (all step.Read[[]T]) {
+	for _, namespace := range namespaces {
+		got := read(namespace)
+		all.Is, all.Unread = append(all.Is, got.Is...), cmp.Or(all.Unread, got.Unread)
+	}
+	return all
+}
+
+func (r *Reader) hostedClusters(ctx context.Context, namespaces []string) step.Read[[]hyperv1.HostedCluster] {
+	return eachOf(namespaces, func(namespace string) step.Read[[]hyperv1.HostedCluster] {
+		all := &hyperv1.HostedClusterList{}
+		return list(ctx, r, hyperv1.GroupVersion.Group, "hostedclusters", namespace, all, func() []hyperv1.HostedCluster { return all.Items })
+	})
+}
+
+func (r *Reader) nodePools(ctx context.Context, namespaces []string) step.Read[[]hyperv1.NodePool] {
+	return eachOf(namespaces, func(namespace string) step.Read[[]hyperv1.NodePool] {
+		all := &hyperv1.NodePoolList{}
+		return list(ctx, r, hyperv1.GroupVersion.Group, "nodepools", namespace, all, func() []hyperv1.NodePool { return all.Items })
+	})
 }
 
 // networks of all namespaces: Infras use those of others.

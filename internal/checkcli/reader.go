@@ -76,7 +76,9 @@ func (r *Reader) Installed(ctx context.Context) (check.Facts, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Infras, f.HostedClusters, f.NodePools, f.Networks, f.Bridges, f.Nodes = r.infras(ctx), r.hostedClusters(ctx), r.nodePools(ctx), r.networks(ctx), r.bridges(ctx), r.nodes(ctx)
+	f.Infras, f.Networks, f.Bridges, f.Nodes = r.infras(ctx), r.networks(ctx), r.bridges(ctx), r.nodes(ctx)
+	around := r.around(f.Infras.Is)
+	f.HostedClusters, f.NodePools = r.hostedClusters(ctx, around), r.nodePools(ctx, around)
 	r.operator(ctx, &f)
 	return f, nil
 }

@@ -219,10 +219,11 @@ type asked struct {
 	as      *rest.Config
 	version string
 	before  bool
+	only    string // namespace of the Infras
 }
 
 func (w *world) run(a asked) ([]step.Step, error) {
-	r := checkcli.Reader{Namespace: system, Version: version, Manager: func([]string) (check.Manager, error) {
+	r := checkcli.Reader{Namespace: system, Only: a.only, Version: version, Manager: func([]string) (check.Manager, error) {
 		return check.Manager{VLAN: true, Bridges: true, Elects: true, Webhook: true, OwnCertificate: true, Lenders: []string{"default"}}, nil
 	}}
 	if a.version != "" {
