@@ -21,7 +21,8 @@ func newSysdumpCommand() *cobra.Command {
 			"networks, virtual machines, DPUs and events of the cluster, and the logs of the operator and its pods. No Secret and no\n" +
 			"ConfigMap is read, and what looks like a secret is taken out of all else; nobody can know every one: look through it\n" +
 			"before you send it. It has the names and addresses of all tenants. What you may not read is left out, and listed in\n" +
-			"not-read.txt. With -n it has that namespace alone, without the operator's log.\n\n" +
+			"not-read.txt. With -n it has that namespace, and of others only what its Infras depend on: their control\n" +
+			"planes, HostedClusters and networks; not the operator's log.\n\n" +
 			"Exit code: 0 if the archive is written, 1 if it is not, 2 if flags are invalid or the cluster cannot be reached.",
 		Example: "  oooi sysdump\n  oooi sysdump -o site-a.tar.gz",
 		Args:    noArguments,

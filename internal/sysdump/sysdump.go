@@ -33,7 +33,8 @@ type Dump struct {
 	API client.Reader
 	// Logs reads containers' logs.
 	Logs typedcore.PodsGetter
-	// Namespace to collect from; empty: all. What has no namespace is collected in any case.
+	// Namespace to collect from, and from what its Infras and HostedClusters depend on; empty: all. What has no namespace is collected in any
+	// case.
 	Namespace string
 	// Version of this program, and of the cluster.
 	Version string
@@ -42,6 +43,7 @@ type Dump struct {
 
 	archive *tar.Writer
 	now     time.Time
+	around  around
 	notRead []string // what the caller may not read, or what did not answer
 	absent  []string // what the cluster does not serve
 }
@@ -49,7 +51,7 @@ type Dump struct {
 // Write collects into an archive (tar, gzip). What may not be read is listed in the archive, and returned. An error is one of writing.
 func (d *Dump) Write(ctx context.Context, to io.Writer, now time.Time) (notRead []string, err error) {
 	compressed := gzip.NewWriter(to)
-	d.archive, d.now = tar.NewWriter(compressed), now
+	d.archive, d.now, d.around = tar.NewWriter(compressed), now, d.lookAround(ctx)
 	err = d.all(ctx)
 	return d.notRead, errors.Join(err, d.archive.Close(), compressed.Close())
 }
@@ -67,7 +69,7 @@ func (d *Dump) all(ctx context.Context) error {
 		return err
 	}
 	if d.Namespace != "" {
-		d.notRead = append(d.notRead, "other namespaces than "+d.Namespace+": those of the operator and of control planes, which have its log and the virtual machines, among them")
+		d.notRead = append(d.notRead, "other namespaces than "+strings.Join(d.places(kind{}), ", ")+": the operator's, which has its log, among them")
 	}
 	return d.file("not-read.txt", strings.Join(append(append(d.notRead, d.absent...), ""), "\n"))
 }
@@ -79,14 +81,6 @@ func (d *Dump) file(name, text string) error {
 	}
 	_, err := io.WriteString(d.archive, text)
 	return err
-}
-
-// within limits a list to the namespace.
-func (d *Dump) within(options ...client.ListOption) []client.ListOption {
-	if d.Namespace != "" {
-		options = append(options, client.InNamespace(d.Namespace))
-	}
-	return options
 }
 
 // unread notes why something could not be read.
@@ -107,29 +101,27 @@ func (d *Dump) objects(ctx context.Context, k kind) error {
 	d.Tell(k.Kind)
 	seen := map[string]bool{}
 	var text strings.Builder
-	for _, labels := range k.selections() {
-		options := []client.ListOption{labels}
-		if !k.cluster {
-			options = d.within(options...)
-		}
-		err := d.each(ctx, k, options, func(o *unstructured.Unstructured) error {
-			if id := o.GetNamespace() + "/" + o.GetName(); seen[id] {
-				return nil
-			} else {
-				seen[id] = true
+	for _, namespace := range d.places(k) {
+		for _, labels := range k.selections() {
+			err := d.each(ctx, k, []client.ListOption{labels, client.InNamespace(namespace)}, func(o *unstructured.Unstructured) error {
+				if id := o.GetNamespace() + "/" + o.GetName(); seen[id] {
+					return nil
+				} else {
+					seen[id] = true
+				}
+				if k.Kind == "CustomResourceDefinition" { // which version is served is asked for, not its schema
+					withoutSchemas(o.Object)
+				}
+				redactObject(o.Object)
+				content, err := yaml.Marshal(o.Object)
+				text.WriteString("---\n")
+				text.Write(content)
+				return err
+			})
+			if err != nil { // what was read until then is kept
+				d.unread(d.beyond(k.GroupKind().String(), namespace), err)
+				break
 			}
-			if k.Kind == "CustomResourceDefinition" { // which version is served is asked for, not its schema
-				withoutSchemas(o.Object)
-			}
-			redactObject(o.Object)
-			content, err := yaml.Marshal(o.Object)
-			text.WriteString("---\n")
-			text.Write(content)
-			return err
-		})
-		if err != nil { // what was read until then is kept
-			d.unread(k.GroupKind().String(), err)
-			break
 		}
 	}
 	if len(seen) == 0 {
@@ -174,29 +166,36 @@ func withoutSchemas(crd map[string]any) {
 	_ = unstructured.SetNestedSlice(crd, versions, "spec", "versions") // it is one: it was read so
 }
 
-// events are all of the namespace: what a pod or a node says of itself belongs to them.
+// events are all of the namespaces: what a pod or a node says of itself belongs to them.
 func (d *Dump) events(ctx context.Context) error {
 	d.Tell("Events")
 	var text strings.Builder
+	for _, namespace := range d.places(kind{}) {
+		d.eventsOf(ctx, namespace, &text)
+	}
+	return d.file("events.txt", text.String())
+}
+
+func (d *Dump) eventsOf(ctx context.Context, namespace string, text *strings.Builder) {
+	what := d.beyond("Event.events.k8s.io", namespace)
 	for next, read := "", 0; ; {
 		list := &eventsv1.EventList{}
-		if err := d.API.List(ctx, list, d.within(client.Limit(page), client.Continue(next))...); err != nil {
-			d.unread("Event.events.k8s.io", err)
-			break
+		if err := d.API.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(next)); err != nil {
+			d.unread(what, err)
+			return
 		}
 		for i := range list.Items {
 			text.WriteString(eventLine(&list.Items[i]))
 		}
 		read += len(list.Items)
 		if next = list.Continue; next == "" {
-			break
+			return
 		}
 		if read >= mostEvents {
-			d.notRead = append(d.notRead, fmt.Sprintf("Event.events.k8s.io: there are more than %d; the first are here", read))
-			break
+			d.notRead = append(d.notRead, fmt.Sprintf("%s: there are more than %d; the first are here", what, read))
+			return
 		}
 	}
-	return d.file("events.txt", text.String())
 }
 
 func eventLine(e *eventsv1.Event) string {
@@ -207,13 +206,13 @@ func eventLine(e *eventsv1.Event) string {
 	return fmt.Sprintf("%s %s %s %s/%s %s: %s\n", at.UTC().Format(time.RFC3339), e.Type, e.Regarding.Kind, e.Regarding.Namespace, e.Regarding.Name, e.Reason, redactText(e.Note))
 }
 
-// logs are those of the operator's and the daemons' containers, and of each container that was started again the one before.
+// logs are those of the operator's and the daemons' containers, which run beside their Infra, and of each container that was started again the one before.
 func (d *Dump) logs(ctx context.Context) error {
 	d.Tell("logs")
 	seen := map[string]bool{}
 	for _, labels := range (kind{ours: true}).selections() {
 		pods := &corev1.PodList{}
-		if err := d.API.List(ctx, pods, d.within(labels)...); err != nil {
+		if err := d.API.List(ctx, pods, labels, client.InNamespace(d.Namespace)); err != nil {
 			d.unread("logs", err)
 			return nil
 		}

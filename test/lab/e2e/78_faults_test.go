@@ -50,7 +50,7 @@ func TestEachFaultIsNamed(t *testing.T) {
 
 // isNamed breaks what a script breaks, and waits for the cause of it; a healthy worker of the same Infra stays without a finding.
 func isNamed(t *testing.T, script string, number int, healthy *scene.Machine) {
-	ctx := within(t, 4*time.Minute)
+	ctx := within(t, 8*time.Minute)
 	m := worker(0x20 + number)
 	m.Name = fmt.Sprintf("faulty-%d", number)
 	act := func(ctx context.Context, phase string) error {
