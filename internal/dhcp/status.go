@@ -184,6 +184,9 @@ func (r report) addressesLeft() metav1.Condition {
 		Type: r.own(v1alpha1.ConditionAddressesLeft), Status: metav1.ConditionTrue, Reason: "AddressesLeft",
 		Message: "a new machine on the VLAN gets an address", ObservedGeneration: r.server.Generation,
 	}
+	if r.room.Reserved {
+		c.Message = "all addresses of the pool are reserved: a machine without a reservation gets none"
+	}
 	if r.room.None {
 		c.Status, c.Reason = metav1.ConditionFalse, string(PoolExhausted)
 		c.Message = fmt.Sprintf("no address is left for a new machine: %d are leased, %d are set aside because another host answers there, %d are reserved or excluded; %s", r.room.Leased, r.room.Resting, r.room.Closed, wider)

@@ -64,6 +64,8 @@ func TestTheStatusSaysWhetherAddressesAreLeft(t *testing.T) {
 		return nil
 	}
 	g.Expect(meta.IsStatusConditionTrue([]metav1.Condition{*said()}, v1alpha1.ConditionAddressesLeft)).To(BeTrue())
+	r.room = pool.Room{Reserved: true, Closed: 4}
+	g.Expect(said()).To(HaveValue(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", "all addresses of the pool are reserved: a machine without a reservation gets none"))))
 	r.room = pool.Room{None: true, Leased: 8, Resting: 2, Closed: 4}
 	g.Expect(said()).To(HaveValue(And(HaveField("Reason", "PoolExhausted"), HaveField("Message", And(ContainSubstring("8 are leased, 2 are set aside"), ContainSubstring("4 are reserved or excluded"), ContainSubstring("widen"))))))
 }

@@ -8,14 +8,14 @@ import (
 
 // Room is how full the pool is for a new machine.
 type Room struct {
-	// None: a new machine would be offered no address.
-	None bool
+	// None: a new machine would be offered no address. Reserved: it would not either, since the pool has reservations only; that is meant.
+	None, Reserved bool
 	// Addresses: Leased to clients, Resting because a probe or a client found them in use, Closed by reservations and exclusions.
 	Leased, Resting, Closed int
 }
 
 // Room walks the records only if they may take up all addresses. An offered address counts as free, because it is free again in seconds. A pool
-// of reservations only is never full, because it is meant for them.
+// of reservations only is never full: it is for them.
 func (t *Table) Room(now time.Time, steady bool) Room {
 	room, open := t.outline()
 	if open <= 0 {
@@ -50,6 +50,7 @@ func (t *Table) outline() (room Room, open int) {
 		return Room{}, 0
 	}
 	open = t.size - len(t.config.Reservations)
+	room.Reserved = open <= 0
 	room.Closed = int(number(t.config.Last)-number(t.config.First)) + 1 - open
 	if len(t.records)+len(t.avoided) < open {
 		return room, 0

@@ -46,7 +46,7 @@ func TestRoomIsWhatANewMachineWouldGet(t *testing.T) {
 		"one is over":                         {append(full[:2:2], bound(12, -time.Hour)), 0, nil, false, Room{Closed: 1}},
 		"one is over, and the clock unsteady": {append(full[:2:2], bound(12, -time.Hour)), 0, nil, true, Room{None: true, Leased: 3, Closed: 1}},
 		"the last is reserved":                {full[:2], 0, []int{12}, false, Room{None: true, Leased: 2, Closed: 2}},
-		"all are reserved":                    {nil, 0, []int{10, 11, 12}, false, Room{Closed: 4}},
+		"all are reserved":                    {nil, 0, []int{10, 11, 12}, false, Room{Reserved: true, Closed: 4}},
 		"one of another range is leased":      {append(full[:2:2], bound(50, time.Hour)), 0, nil, false, Room{Leased: 2, Closed: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
