@@ -24,7 +24,8 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImagesCommand(), newImportCommand(), newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newSysdumpCommand())
+	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImagesCommand(), newImportCommand(),
+		newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand())
 	return root
 }
 

@@ -18,6 +18,8 @@ var listsOfThree = map[string]string{
 	"internal/component/all.go DHCP":                "their names",
 	"internal/diagnose/facts.go Facts":              "a worker meets each of them at another stage of its boot",
 	"internal/diagnosecli/see.go See":               "the facts have a field for each",
+	"internal/picture/page.go services":             "the facts have a field for each",
+	"internal/picture/page.go unread":               "likewise",
 	"internal/names/names.go DHCP":                  "their names, which daemons have too",
 	"internal/plan/check/services.go services":      "what workers miss is another thing for each",
 	"internal/plan/children/children.go objects":    "a row for each, which TestEveryComponentIsMade counts",

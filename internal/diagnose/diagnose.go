@@ -49,18 +49,11 @@ func Worker(f Facts, name string) ([]step.Step, bool) {
 // Infra looks at what all workers need, and walks each worker's path. A worker that came to the end has one line, also if what all need broke
 // after it.
 func Infra(f Facts) (all []step.Step) {
-	for _, s := range stages {
-		if look, is := services[s.name]; is {
-			all = append(all, named(look(f), s.name, "Infra "+f.Infra.Namespace+"/"+f.Infra.Name))
-		}
-	}
+	all = Services(f)
 	if f.Machines.Unread != "" {
 		all = append(all, named(unread("virtual machines", f.Machines.Unread), "machine", "Workers"))
 	}
-	for _, w := range workers(f) {
-		if w.machine == nil && f.Hosted.Unread == "" && !hasAsked(w, f) {
-			continue // a lease alone makes no worker: other hosts may be on the VLAN
-		}
+	for _, w := range joining(f) {
 		steps := w.walk(f)
 		if last := steps[len(steps)-1]; len(steps) == len(stages) && step.Worst(notTold(steps)) == step.OK {
 			last.Outcome, last.Says = step.OK, w.name+" has joined: "+last.Says
@@ -76,11 +69,16 @@ func notTold(steps []step.Step) []step.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s step.Step) bool { _, is := services[s.Name]; return is })
 }
 
+// joining are the workers without what is only on the VLAN: a lease alone makes no worker.
+func joining(f Facts) []worker {
+	return slices.DeleteFunc(workers(f), func(w worker) bool { return w.machine == nil && f.Hosted.Unread == "" && !hasAsked(w, f) })
+}
+
 func (w worker) walk(f Facts) (all []step.Step) {
 	for _, s := range stages {
 		is := named(s.look(w, f), s.name, "Worker "+w.name)
 		is.Of = w.of
-		stops := is.Outcome == step.Fail || is.Outcome == step.Warn && is.See == Page+booting
+		stops := is.Outcome == step.Fail || Waits(is)
 		if stops && s.past(w, f) {
 			stops, is.Outcome = false, step.Warn
 		}
@@ -118,7 +116,7 @@ func workers(f Facts) (all []worker) {
 		all = append(all, w)
 	}
 	for i := range f.Leases.Is {
-		if l := &f.Leases.Is[i]; !taken[l.Name] && l.Spec.VMRef == nil && l.Spec.State == v1alpha1.LeaseBound {
+		if l := &f.Leases.Is[i]; !taken[l.Name] && (l.Spec.VMRef == nil || f.Machines.Unread != "") && l.Spec.State == v1alpha1.LeaseBound {
 			all = append(all, worker{name: cmp.Or(l.Spec.Hostname, string(l.Spec.MAC), l.Spec.ClientID), of: "DHCPLease " + l.Namespace + "/" + l.Name, lease: l})
 		}
 	}

@@ -77,7 +77,7 @@ func Lines(to io.Writer, steps []Step) error {
 			fmt.Fprintln(to)
 		}
 		if i == 0 || s.Section != section {
-			fmt.Fprintln(to, plain(s.Section))
+			fmt.Fprintln(to, Plain(s.Section))
 		}
 		section = s.Section
 		if err := s.line(to); err != nil {
@@ -88,9 +88,9 @@ func Lines(to io.Writer, steps []Step) error {
 }
 
 func (s Step) line(to io.Writer) error {
-	_, err := fmt.Fprintf(to, "  %-6s  %s\n", s.Outcome, plain(s.Says))
+	_, err := fmt.Fprintf(to, "  %-6s  %s\n", s.Outcome, Plain(s.Says))
 	if s.Do != "" {
-		_, err = fmt.Fprintf(to, "          do:  %s\n", plain(s.Do))
+		_, err = fmt.Fprintf(to, "          do:  %s\n", Plain(s.Do))
 	}
 	if s.See != "" {
 		_, err = fmt.Fprintf(to, "          see: %s\n", s.See)
@@ -98,8 +98,8 @@ func (s Step) line(to io.Writer) error {
 	return err
 }
 
-// plain is text on one line, with characters that a terminal would act on written as in Go: much of it others have written.
-func plain(text string) string {
+// Plain is text on one line, with characters that a terminal would act on written as in Go: much of it others have written.
+func Plain(text string) string {
 	var all strings.Builder
 	for _, r := range text {
 		if unicode.IsPrint(r) {

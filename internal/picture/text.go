@@ -1,0 +1,147 @@
+package picture
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+// marks are the cells of the boot wall in a terminal, in ASCII: a log keeps them. Each row says in words where its worker stands.
+var marks = map[step.Outcome]string{step.OK: "+", step.Skip: "-", step.Warn: "!", step.Unread: "?", step.Fail: "X", "": "."}
+
+const legend = "+ ok  ! warning, or it waits  X stopped here  ? not read  - does not apply  . not there yet"
+
+// barWidth is that of the pool's bar, in characters.
+const barWidth = 50
+
+// Text draws a page for a terminal of 80 columns and more.
+func Text(w io.Writer, p Page) error {
+	to := &strings.Builder{}
+	fmt.Fprintf(to, "Infra %s/%s  %s\n  %s\n\n", p.Namespace, p.Name, p.Ready, step.Plain(p.Says))
+	fmt.Fprintf(to, "VLAN %s (%s)\n", p.CIDR, p.Network)
+	if err := drawServices(to, p); err != nil {
+		return err
+	}
+	drawPool(to, p.Pool)
+	if err := drawWall(to, p); err != nil {
+		return err
+	}
+	for i, why := range p.Unread {
+		if i == 0 {
+			fmt.Fprintln(to)
+		}
+		fmt.Fprintln(to, "not read:", step.Plain(why))
+	}
+	for line := range strings.Lines(to.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil { // a table pads its last column
+			return err
+		}
+	}
+	return nil
+}
+
+func drawServices(to io.Writer, p Page) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, s := range p.Services {
+		fmt.Fprintf(table, "  |\n  +-- %s\t%s\t%s\n", s.Name, s.Outcome, said(s))
+		for _, i := range s.Instances {
+			fmt.Fprintf(table, "  |   %s\t%s\t%s\n", i.IP, map[bool]step.Outcome{true: step.OK, false: step.Fail}[i.Ready], step.Plain(where(i)))
+		}
+	}
+	for _, u := range p.Upstreams {
+		fmt.Fprintf(table, "        +-- %s\t%d/%d\t%s\n", u.Name, u.Healthy, u.Total, step.Plain(strings.Join(append(u.Names, nonEmpty(u.Says)...), "  ")))
+	}
+	fmt.Fprintln(table)
+	return table.Flush()
+}
+
+// said is empty of a service whose instances say all.
+func said(s Service) string {
+	if s.Outcome == step.OK {
+		return ""
+	}
+	return step.Plain(s.Says)
+}
+
+func where(i Instance) string {
+	parts := nonEmpty(i.Says)
+	if i.Node != "" {
+		parts = append(parts, "on "+i.Node)
+	}
+	return strings.Join(parts, " ")
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func drawPool(to io.Writer, p Pool) {
+	if p.Off != "" {
+		fmt.Fprintf(to, "Pool: %s\n\n", step.Plain(p.Off))
+		return
+	}
+	fmt.Fprintf(to, "Pool %s to %s: %s\n  [%s%s]\n\n", p.First, p.Last, p.counted(), strings.Repeat("#", p.part(barWidth)), strings.Repeat(" ", barWidth-p.part(barWidth)))
+}
+
+// counted says how full a pool is.
+func (p Pool) counted() string {
+	text := fmt.Sprintf("%d of %d addresses leased", p.Count[Leased], p.Size)
+	for _, use := range []Use{Declined, Reserved} {
+		if n := p.Count[use]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, use)
+		}
+	}
+	return text
+}
+
+// part of a length that is leased; at least 1 if anything is.
+func (p Pool) part(length int) int {
+	if p.Size <= 0 || p.Count[Leased] == 0 {
+		return 0
+	}
+	return min(length, max(1, length*p.Count[Leased]/p.Size))
+}
+
+func drawWall(to io.Writer, p Page) error {
+	fmt.Fprintf(to, "Workers: %s\n", p.counted())
+	if len(p.Workers) == 0 {
+		return nil
+	}
+	fmt.Fprintf(to, "  stages: %s\n  %s\n", strings.Join(p.Stages, " "), legend)
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, w := range p.Workers {
+		var cells strings.Builder
+		for _, c := range w.Cells {
+			cells.WriteString(marks[c])
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", step.Plain(w.Name), w.Address, cells.String(), step.Plain(w.stands()))
+	}
+	return table.Flush()
+}
+
+func (p Page) counted() string {
+	var parts []string
+	for _, s := range States {
+		if n := p.Count[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// stands says how far a worker is.
+func (w Worker) stands() string {
+	if w.State == Joined {
+		return string(Joined)
+	}
+	return fmt.Sprintf("%s at %s: %s", w.State, w.At, w.Says)
+}
