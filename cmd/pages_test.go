@@ -54,6 +54,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/DPU_BRIDGE.md", "oooi bridge upgrade", "TestAnUpgradeReadsItsSteps"},
 	{"docs/DPU_BRIDGE.md", "oooi preflight", "TestPreflightEndsWithWhatItFound"},
 	{"docs/DPU_BRIDGE.md", "kubectl get dpfhcpprovisioners", "TestImportPrintsBridgesAndSaysWhatTheyLack"},
+	{"docs/STATUS.md", "oooi ui", "TestPagesAreServedToWhoHasTheAddress"},
 	{"docs/STATUS.md", "oooi status", "TestTheStatusIsAnExitCodeToo"},
 	{"docs/STATIC_IPAM.md", "oooi leases", "TestALeaseIsShownReleasedAndCarriedElsewhere"},
 	{"docs/MOVING_IN.md", "oooi import", "TestFilesOfServersBecomeAnInfra"},

@@ -25,7 +25,7 @@ func Root() *cobra.Command {
 		root.AddCommand(untilSignalled(service))
 	}
 	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImagesCommand(), newImportCommand(),
-		newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand())
+		newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
 	return root
 }
 

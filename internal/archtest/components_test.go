@@ -17,7 +17,7 @@ var listsOfThree = map[string]string{
 	"internal/component/all.go All":                 "the description itself",
 	"internal/component/all.go DHCP":                "their names",
 	"internal/diagnose/facts.go Facts":              "a worker meets each of them at another stage of its boot",
-	"internal/diagnosecli/see.go See":               "the facts have a field for each",
+	"internal/diagnosecli/see.go see":               "the facts have a field for each",
 	"internal/picture/page.go services":             "the facts have a field for each",
 	"internal/picture/page.go unread":               "likewise",
 	"internal/names/names.go DHCP":                  "their names, which daemons have too",

@@ -67,6 +67,9 @@ func (r reader) visit(secret *corev1.Secret, machines []diagnose.Machine) (seen 
 		seen.Unread = fmt.Sprintf("its API %s: %s", access.Server, bounded.Why(err, access))
 		return seen
 	}
+	if !r.kubelets {
+		return seen
+	}
 	seen.Is.Tunnels = tunnels(r.ctx, api, access, seen.Is.Nodes, machines)
 	return seen
 }

@@ -52,11 +52,22 @@ type reader struct {
 	// cluster is the HostedCluster, and controlPlane the namespace of its pods.
 	cluster      types.NamespacedName
 	controlPlane string
+	// kubelets says whether they are asked for their health.
+	kubelets bool
 }
 
 // See reads an Infra's surroundings. What cannot be read is said in its place.
 func See(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time.Time) diagnose.Facts {
-	r := reader{ctx: ctx, api: api, infra: infra}
+	return reader{ctx: ctx, api: api, infra: infra, kubelets: true}.see(now)
+}
+
+// Glance is See for who reads again and again: no kubelet is asked.
+func Glance(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time.Time) diagnose.Facts {
+	return reader{ctx: ctx, api: api, infra: infra}.see(now)
+}
+
+func (r reader) see(now time.Time) diagnose.Facts {
+	infra := r.infra
 	if ref := infra.Spec.HostedClusterRef; ref != nil {
 		r.cluster = types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
 		r.controlPlane = endpoint.ControlPlaneNamespaceOf(r.cluster)

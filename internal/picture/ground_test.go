@@ -36,9 +36,13 @@ func healthy(workers int) diagnose.Facts {
 	f.HostedCluster.Is = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}
 	f.NodePools.Is = []hyperv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}}
 	f.DHCP.Is, f.DNS.Is, f.Proxy.Is = &v1alpha1.DHCPServer{}, &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{ObjectMeta: metav1.ObjectMeta{Name: "c1-proxy"}}
-	f.DHCP.Is.Spec.LeaseConfig = v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.10", RangeEnd: "192.168.103.254", LeaseTime: metav1.Duration{Duration: 24 * time.Hour}}
+	end := v1alpha1.IPv4Address("192.168.100.254")
+	if workers > 100 {
+		end = "192.168.103.254"
+	}
+	f.DHCP.Is.Spec.LeaseConfig = v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.10", RangeEnd: end, LeaseTime: metav1.Duration{Duration: 24 * time.Hour}}
 	f.DHCP.Is.Spec.ExcludeRanges = []v1alpha1.AddressRange{{Start: "192.168.100.90", End: "192.168.100.99"}}
-	f.DHCP.Is.Status = v1alpha1.DHCPServerStatus{PoolSize: 1003, Instances: instances(1, 4)}
+	f.DHCP.Is.Status = v1alpha1.DHCPServerStatus{PoolSize: 235, Instances: instances(1, 4)}
 	f.DNS.Is.Status.Instances, f.Proxy.Is.Status.Instances = instances(2, 5), instances(3, 6)
 	for i, name := range []string{"api", "ignition", "konnectivity", "oauth"} {
 		host := v1alpha1.DNSNameOrWildcard(name + ".apps.example.com")

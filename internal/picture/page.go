@@ -52,6 +52,9 @@ type Instance struct {
 	Says string
 }
 
+// proxyName is the service that has upstreams.
+const proxyName = "proxy"
+
 // Upstream is what the proxy forwards to.
 type Upstream struct {
 	Name           string
@@ -145,7 +148,7 @@ func services(f diagnose.Facts) (all []Service) {
 	}
 	of("DHCP", "dhcp", dhcp)
 	of("DNS", "names", dns)
-	of("proxy", "proxy", proxy)
+	of(proxyName, "proxy", proxy)
 	return all
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/diagnose"
 )
@@ -51,6 +53,26 @@ type Span struct {
 
 // spans is into how many parts the lease time is divided.
 const spans = 8
+
+// Bar of a Span, whose length is relative to the longest.
+type Bar struct {
+	Until          string
+	Count, Percent int
+}
+
+// Bars of the spans; none if no lease ends.
+func (p Pool) Bars() (all []Bar) {
+	most := 0
+	for _, s := range p.Ends {
+		most = max(most, s.Count)
+	}
+	for _, s := range p.Ends {
+		if most > 0 {
+			all = append(all, Bar{duration.HumanDuration(s.Until), s.Count, 100 * s.Count / most})
+		}
+	}
+	return all
+}
 
 func pool(f diagnose.Facts) Pool {
 	switch {

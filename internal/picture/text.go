@@ -86,11 +86,11 @@ func drawPool(to io.Writer, p Pool) {
 		fmt.Fprintf(to, "Pool: %s\n\n", step.Plain(p.Off))
 		return
 	}
-	fmt.Fprintf(to, "Pool %s to %s: %s\n  [%s%s]\n\n", p.First, p.Last, p.counted(), strings.Repeat("#", p.part(barWidth)), strings.Repeat(" ", barWidth-p.part(barWidth)))
+	fmt.Fprintf(to, "Pool %s to %s: %s\n  [%s%s]\n\n", p.First, p.Last, p.Counted(), strings.Repeat("#", p.Part(barWidth)), strings.Repeat(" ", barWidth-p.Part(barWidth)))
 }
 
-// counted says how full a pool is.
-func (p Pool) counted() string {
+// Counted says how full a pool is.
+func (p Pool) Counted() string {
 	text := fmt.Sprintf("%d of %d addresses leased", p.Count[Leased], p.Size)
 	for _, use := range []Use{Declined, Reserved} {
 		if n := p.Count[use]; n > 0 {
@@ -100,8 +100,8 @@ func (p Pool) counted() string {
 	return text
 }
 
-// part of a length that is leased; at least 1 if anything is.
-func (p Pool) part(length int) int {
+// Part of a length that is leased; at least 1 if anything is.
+func (p Pool) Part(length int) int {
 	if p.Size <= 0 || p.Count[Leased] == 0 {
 		return 0
 	}
@@ -109,7 +109,7 @@ func (p Pool) part(length int) int {
 }
 
 func drawWall(to io.Writer, p Page) error {
-	fmt.Fprintf(to, "Workers: %s\n", p.counted())
+	fmt.Fprintf(to, "Workers: %s\n", p.Counted())
 	if len(p.Workers) == 0 {
 		return nil
 	}
@@ -120,12 +120,13 @@ func drawWall(to io.Writer, p Page) error {
 		for _, c := range w.Cells {
 			cells.WriteString(marks[c])
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", step.Plain(w.Name), w.Address, cells.String(), step.Plain(w.stands()))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", step.Plain(w.Name), w.Address, cells.String(), step.Plain(w.Stands()))
 	}
 	return table.Flush()
 }
 
-func (p Page) counted() string {
+// Counted says how many workers are in each state.
+func (p Page) Counted() string {
 	var parts []string
 	for _, s := range States {
 		if n := p.Count[s]; n > 0 {
@@ -138,8 +139,8 @@ func (p Page) counted() string {
 	return strings.Join(parts, ", ")
 }
 
-// stands says how far a worker is.
-func (w Worker) stands() string {
+// Stands says how far a worker is.
+func (w Worker) Stands() string {
 	if w.State == Joined {
 		return string(Joined)
 	}

@@ -1,0 +1,103 @@
+package picture_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/net/html"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/picture"
+	"github.com/cldmnky/oooi/internal/plan/dpu"
+	"github.com/cldmnky/oooi/internal/step"
+	"github.com/cldmnky/oooi/internal/testkit/golden"
+)
+
+func written(t *testing.T, d picture.Document) string {
+	t.Helper()
+	var out bytes.Buffer
+	NewWithT(t).Expect(d.Write(&out)).To(Succeed())
+	return out.String()
+}
+
+func TestABrowserShowsTheInfra(t *testing.T) {
+	for name, f := range scenes {
+		t.Run(name, func(t *testing.T) {
+			golden.Compare(t, "testdata/"+name+".html", written(t, picture.Of(f).Document()))
+		})
+	}
+}
+
+func TestABrowserShowsOneWorkerAndAllInfras(t *testing.T) {
+	golden.Compare(t, "testdata/worker.html", written(t, picture.Of(broken()).Worker("c1-x-ignites")))
+	at := metav1.NewTime(ago(time.Hour))
+	overview := picture.Overview{
+		Infras:  []picture.Line{picture.LineOf(broken().Infra), picture.LineOf(empty().Infra)},
+		Bridges: []picture.Bridge{{Namespace: "clusters", Name: "dpu1", Ready: step.OK, DPUs: []dpu.Row{{Namespace: "dpf", Name: "dpu-1", Phase: "Ready", OSInstalled: &at, Approved: &at, NodeReady: &at}, {Namespace: "dpf", Name: "dpu-2", Phase: "Rebooting", OSInstalled: &at, WaitsFor: "its CSR waits"}}}},
+	}
+	golden.Compare(t, "testdata/overview.html", written(t, overview.Document()))
+}
+
+// What others have written is text, whatever it would like to be: all elements, attributes and addresses are ours.
+func TestNamesAreTextOnly(t *testing.T) {
+	g := NewWithT(t)
+	p := picture.Of(hostile())
+	pages := []picture.Document{p.Document(), picture.Overview{Infras: []picture.Line{picture.LineOf(hostile().Infra)}}.Document()}
+	for _, w := range p.Workers {
+		pages = append(pages, p.Worker(w.Name))
+	}
+	g.Expect(pages).To(HaveLen(4))
+	for _, d := range pages {
+		root, err := html.Parse(strings.NewReader(written(t, d)))
+		g.Expect(err).NotTo(HaveOccurred())
+		for n := range root.Descendants() {
+			if n.Type != html.ElementNode {
+				continue
+			}
+			g.Expect(n.Data).NotTo(BeElementOf("img", "iframe", "object", "embed", "form", "base", "style"))
+			for _, a := range n.Attr {
+				g.Expect(a.Key).NotTo(HavePrefix("on"), "%s %s", n.Data, a.Val)
+				g.Expect(a.Key).NotTo(Equal("style"))
+				if a.Key == "href" || a.Key == "src" {
+					g.Expect(a.Val).To(Or(HavePrefix("../"), HavePrefix("./"), HavePrefix("#"), Equal("data:,")), n.Data)
+				}
+				if n.Data == "script" {
+					g.Expect(a).To(Or(HaveField("Key", "defer"), HaveField("Val", HaveSuffix("../live.js")), HaveField("Val", "./live.js")))
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyWhatHasChangedIsSent(t *testing.T) {
+	g := NewWithT(t)
+	before := broken()
+	old := picture.Of(before).Document().Sections
+	g.Expect(picture.Changes(old, picture.Of(before).Document().Sections)).To(BeEmpty())
+
+	leases(&before, "c1-x-starts", 10, noon)
+	ids := func(parts []picture.Part) (all []string) {
+		for _, p := range parts {
+			all = append(all, p.ID)
+		}
+		return all
+	}
+	now := picture.Of(before).Document().Sections
+	g.Expect(ids(picture.Changes(old, now))).To(ConsistOf("summary", "vlan", "w-c1-x-starts", "pool"))
+	boots(&before, "c1-x-new", 40, noon)
+	later := picture.Of(before).Document().Sections
+	g.Expect(ids(picture.Changes(now, later))).To(ContainElement("wall"), "a row more")
+	g.Expect(ids(picture.Changes(nil, later))).To(Equal([]string{"summary", "vlan", "wall", "services", "pool"}), "nothing is known of what the browser has")
+}
+
+// 500 workers are a quarter of a megabyte, which any browser paints at once.
+func TestManyWorkersAreASmallPage(t *testing.T) {
+	g := NewWithT(t)
+	text := written(t, picture.Of(healthy(500)).Document())
+	g.Expect(strings.Count(text, "<tr id=")).To(Equal(500))
+	g.Expect(len(text)).To(BeNumerically("<", 512<<10), fmt.Sprint(len(text)))
+}
