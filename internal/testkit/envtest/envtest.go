@@ -36,6 +36,7 @@ type Cluster struct {
 	Manager, Bridges *rest.Config
 
 	env       *envtest.Environment
+	tokens    map[string]string // by user
 	collector *exec.Cmd
 }
 
@@ -66,7 +67,12 @@ func Start(bare bool) (*Cluster, error) {
 	c.env.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	// Namespaces are never emptied here, so each test's Services stay.
 	c.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
-	var err error
+	file, err := c.makeTokens()
+	if err != nil {
+		return nil, fmt.Errorf("making users' tokens: %w", err)
+	}
+	defer func() { _ = os.Remove(file) }() // kube-apiserver reads it once
+	c.env.ControlPlane.GetAPIServer().Configure().Set("token-auth-file", file)
 	if c.Admin, err = started(c.env); err != nil {
 		return nil, fmt.Errorf("starting kube-apiserver: %w", err)
 	}
@@ -135,11 +141,7 @@ func (c *Cluster) Install(crds ...*apiextensionsv1.CustomResourceDefinition) err
 
 // collect runs Kubernetes' own garbage collector, so that dependents are deleted by ownerReference.
 func (c *Cluster) collect(assets string) error {
-	user, err := c.env.AddUser(envtest.User{Name: "collector", Groups: []string{"system:masters"}}, c.Admin)
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := user.KubeConfig()
+	kubeconfig, err := yaml.Marshal(Kubeconfig(c.Admin.Host, c.Admin.CAData, c.as(collector)))
 	if err != nil {
 		return err
 	}
@@ -178,14 +180,7 @@ func (c *Cluster) addManagers() error {
 			return err
 		}
 	}
-	for i, as := range []**rest.Config{&c.Manager, &c.Bridges} {
-		user, err := c.env.AddUser(envtest.User{Name: Managers[i].Name}, c.Admin)
-		if err != nil {
-			return err
-		}
-		*as = user.Config()
-		(*as).QPS = -1
-	}
+	c.Manager, c.Bridges = c.as(Managers[0].Name), c.as(Managers[1].Name)
 	return nil
 }
 

@@ -62,13 +62,13 @@ func (h *Hosted) Kubeconfig() ([]byte, error) {
 	return yaml.Marshal(Kubeconfig("https://api.nowhere.example.com:6443", h.trust, h.Admin))
 }
 
-// Kubeconfig is one with a user's certificate, for a server that a CA signed.
+// Kubeconfig is one with a user's certificate or token, for a server that a CA signed.
 func Kubeconfig(server string, ca []byte, user *rest.Config) clientcmdapi.Config {
 	return clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: "admin",
 		Clusters:  []clientcmdapi.NamedCluster{{Name: "cluster", Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}}},
 		Contexts:  []clientcmdapi.NamedContext{{Name: "admin", Context: clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin"}}},
-		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: user.CertData, ClientKeyData: user.KeyData}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: user.CertData, ClientKeyData: user.KeyData, Token: user.BearerToken}}},
 	}
 }
 
