@@ -14,6 +14,7 @@
 //   - internal/daemon: the status of a daemon's own object, and events
 //   - internal/dhcp: events of its leases
 //   - internal/dhcp/leasekube: leases
+//   - internal/stages: the status of leases
 //   - internal/checkcli: reviews of rights, which are not stored
 //   - internal/bridgecli: what the administrator has it make
 //   - internal/leasecli: leases that the administrator releases or imports

@@ -23,12 +23,12 @@ type denial struct {
 var (
 	pure      = []string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/managedfields", "internal/kept", "internal/csr", "internal/unroutable", "internal/kubelet", "internal/valid", "internal/component", "internal/bfcfg", "internal/dpfservices", "internal/moving", "internal/check", "internal/diagnose", "internal/picture", "internal/step"}
 	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status", "internal/webhook"}
-	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon"}
+	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon", "internal/stages"}
 )
 
 var denials = []denial{
 	{dataPlane, append(slices.Clone(control), "internal/plan", "internal/endpoint", "internal/ipam"), "a daemon knows only its own CR: it must run, and be tested, without an operator"},
-	{control, []string{"internal/dhcp", "internal/dns", "internal/daemon", "internal/vlan"}, "the CR is the whole contract between manager and daemons: manager N works with daemons N-1"},
+	{control, []string{"internal/dhcp", "internal/dns", "internal/daemon", "internal/vlan", "internal/stages"}, "the CR is the whole contract between manager and daemons: manager N works with daemons N-1"},
 	{[]string{"internal/webhook"}, []string{"internal/apply", "internal/status", "internal/controller"}, "who only judges has no writer in his hands"},
 	{pure, control, "planning comes before reading and writing and must not know them"},
 	{pure, []string{"os", "net/http", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime"}, "a plan that can do I/O cannot be golden-tested, rendered offline, or trusted to be the same twice"},

@@ -250,6 +250,19 @@ func (m *memoryStore) write(r lease.Record, check func(lease.Record, bool) error
 	return r, nil
 }
 
+// notes is what DNS and the proxy do: a write of the status, which raises a record's version and leaves it else as it was.
+func (m *memoryStore) notes(ip netip.Addr) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, exists := m.records[ip]
+	if exists {
+		m.last++
+		r.Version = m.last
+		m.records[ip] = r
+	}
+	return exists
+}
+
 func (m *memoryStore) Create(_ context.Context, r lease.Record) (lease.Record, error) {
 	return m.write(r, func(_ lease.Record, exists bool) error {
 		if exists {

@@ -73,6 +73,9 @@ func steps() (all []step) {
 		add(fmt.Sprintf("%d is cut off from the API, or no more", i), func(s *small) bool { s.cut[i] = !s.cut[i]; return true })
 		add(fmt.Sprintf("somebody deletes the lease of .%d", 10+i), func(s *small) bool { return s.loses(at(byte(10 + i))) })
 	}
+	for i := range 2 {
+		add(fmt.Sprintf("a stage is written to the lease of .%d", 10+i), func(s *small) bool { return s.store.notes(at(byte(10 + i))) })
+	}
 	add("etcd is restored", (*small).goesBack)
 	add("two minutes pass", func(s *small) bool { return s.waits(2 * time.Minute) })
 	add("five minutes pass", func(s *small) bool { return s.waits(5 * time.Minute) })
@@ -257,6 +260,7 @@ func TestNoScheduleBreaksAPromise(t *testing.T) {
 		"one address":                        {1, 4, 0, []string{taken}},
 		"one address, known to both":         {1, 4, 0, []string{taken, "the watch tells 1"}},
 		"two addresses":                      {2, 4, 0, []string{taken}},
+		"a stage that nobody has seen yet":   {1, 4, 0, []string{taken, "the watch tells 1", "a stage is written to the lease of .10"}},
 		"an instance that may write no more": {1, 3, 0, slices.Concat([]string{taken}, slices.Repeat([]string{"a0 boots, and 0 answers first"}, 12), []string{"1 dies and starts", "the watch tells 1"})},
 		// Half the grace is five minutes. The promise is over after seventeen; the late instance has renewed it.
 		"a clock that is late": {1, 4, 4 * time.Minute, []string{taken, "the watch tells 1", "five minutes pass", "five minutes pass", "a0 renews with 1"}},

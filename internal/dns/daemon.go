@@ -16,12 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dns/server"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/stages"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -56,6 +58,7 @@ type Daemon struct {
 	status  *status
 	leases  *leaseBook
 	health  *health
+	stages  *stages.Book
 	group   *errgroup.Group
 
 	mu        sync.Mutex          // configuration and leases change from two goroutines
@@ -74,6 +77,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.status = newStatus(daemon.NewStatus(d.Kube, names.InstanceFieldOwner(names.DNSFieldOwner, d.Instance), d.Log), d.ready, d.Instance)
 	d.leases = newLeaseBook(d.Flags.StateDir, d.Now, d.Log)
 	d.answers = server.New()
+	d.stages = stages.New(d.Kube, d.Flags.Namespace, d.Log)
+	d.answers.Told = d.notes
 	defer d.answers.Close()
 	d.group, ctx = errgroup.WithContext(ctx)
 	d.health = newHealth(d.group.Go, d.republish, d.status.signal, d.Log)
@@ -82,6 +87,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.group.Go(func() error { return d.status.writer.Run(ctx) })
 	d.group.Go(func() error { return d.status.run(ctx) })
 	d.group.Go(func() error { return d.leases.follow(ctx, d.republish) })
+	d.group.Go(func() error { return d.stages.Run(ctx) })
 	d.group.Go(func() error { return d.follow(ctx) })
 	return d.group.Wait()
 }
@@ -213,9 +219,18 @@ func (d *Daemon) mirrorLeases(ctx context.Context) {
 	}
 	d.mirroring = true
 	d.group.Go(func() error {
+		d.stages.Follow(ctx, infra)
+		return nil
+	})
+	d.group.Go(func() error {
 		d.leases.mirror(ctx, d.Kube, d.Flags.Namespace, infra)
 		return nil
 	})
+}
+
+// notes has it written into a worker's lease that it asked for a name of its hosted cluster.
+func (d *Daemon) notes(source netip.Addr, name string) {
+	d.stages.Saw(source, v1alpha1.Stage{Name: v1alpha1.StageNameAsked, FirstTime: metav1.NowMicro(), ServerName: stages.Name(name)})
 }
 
 // republish answers from what is served, after a change of leases or of health.

@@ -121,7 +121,7 @@ func lease(host, ip string, until time.Time) *v1alpha1.DHCPLease {
 }
 
 func cluster(objects ...client.Object) client.WithWatch {
-	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.DNSServer{}).
+	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.DNSServer{}, &v1alpha1.DHCPLease{}).
 		WithIndex(&v1alpha1.DNSServer{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
 }
 
@@ -196,6 +196,30 @@ func TestLeasesAreNamedAsTheyComeAndGo(t *testing.T) {
 	g.Eventually(d.says("last.c1.example.com.", mdns.TypeA), time.Second).Should(Equal("192.168.100.62"))
 	g.Expect(d.says("worker-2.c1.example.com.", mdns.TypeA)()).To(Equal("NXDOMAIN"), "a lease of another Infra")
 	g.Expect(d.says("worker-3.c1.example.com.", mdns.TypeA)()).To(Equal("NXDOMAIN"), "given back")
+}
+
+// What a worker asks of its hosted cluster's names is in its lease; what it asks of others' is not, nor what is asked on the pod network.
+func TestANameThatAWorkerAsksForIsInItsLease(t *testing.T) {
+	g := NewWithT(t)
+	of := func(ip string) *v1alpha1.DHCPLease {
+		l := lease("worker", ip, time.Now().Add(time.Hour))
+		l.Spec.MAC = "52:54:00:00:00:01"
+		return l
+	}
+	c := cluster(object("192.168.100.4"), of("127.0.0.1"))
+	d := start(t, "", daemon.Flags{Namespace: "ns"}, c)
+	g.Eventually(d.says("worker.c1.example.com.", mdns.TypePTR), 5*time.Second).Should(Equal("NOERROR"), "the leases are known, and no address was asked for")
+	g.Expect(d.says("elsewhere.c1.example.com.", mdns.TypeA)()).To(Equal("NXDOMAIN"))
+	stages := func() map[v1alpha1.StageName]v1alpha1.Stage {
+		l := of("127.0.0.1")
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(l), l)).To(Succeed())
+		return l.Stages()
+	}
+	g.Eventually(func() map[v1alpha1.StageName]v1alpha1.Stage {
+		g.Expect(d.says("API.c1.example.com.", mdns.TypeA)()).To(Equal("192.168.100.4"))
+		return stages()
+	}, 10*time.Second).Should(HaveKeyWithValue(v1alpha1.StageNameAsked, HaveField("ServerName", "api.c1.example.com")))
+	g.Expect(stages()).To(HaveLen(1))
 }
 
 func TestALeaseIsNamedUntilItsHorizonPasses(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,8 +76,12 @@ func (b *leaseBook) known() (all []*v1alpha1.DHCPLease) {
 func (b *leaseBook) mirror(ctx context.Context, kube client.WithWatch, namespace, infra string) {
 	own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{names.LabelInfra: infra}}
 	store, informer := daemon.Informer(kube, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, own, trim, cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { b.signal() },
-		UpdateFunc: func(any, any) { b.signal() },
+		AddFunc: func(any) { b.signal() },
+		UpdateFunc: func(was, is any) {
+			if !equality.Semantic.DeepEqual(was.(*v1alpha1.DHCPLease).Spec, is.(*v1alpha1.DHCPLease).Spec) { // else what the lease is named by stays
+				b.signal()
+			}
+		},
 		DeleteFunc: func(any) { b.signal() },
 	})
 	go informer.RunWithContext(ctx)
@@ -92,6 +97,7 @@ func trim(object client.Object) {
 	l := object.(*v1alpha1.DHCPLease)
 	l.ObjectMeta = metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name, ResourceVersion: l.ResourceVersion}
 	l.Spec = v1alpha1.DHCPLeaseSpec{IP: l.Spec.IP, Hostname: l.Spec.Hostname, State: l.Spec.State, DurableUntilTime: l.Spec.DurableUntilTime}
+	l.Status = v1alpha1.DHCPLeaseStatus{}
 }
 
 func (b *leaseBook) signal() {

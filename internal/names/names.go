@@ -144,6 +144,8 @@ const (
 	DNSFieldOwner     = "oooi-dns"
 	ProxyFieldOwner   = "oooi-proxy"
 	CLIFieldOwner     = "oooi-cli"
+	// StagesFieldOwner is one for all daemons: what each saw first stays, and a lease has one entry of managed fields for it.
+	StagesFieldOwner = "oooi-stages"
 )
 
 // InstanceFieldOwner is under which an instance of a daemon writes, so that none takes back what another says of itself.

@@ -33,7 +33,7 @@ import (
 
 // cluster holds a ProxyServer and, in a control plane's namespace, a Service whose pods are targets of the test.
 func cluster(l *lab, objects ...client.Object) client.WithWatch {
-	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(append(objects, l.server)...).WithStatusSubresource(l.server).
+	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(append(objects, l.server)...).WithStatusSubresource(l.server, &v1alpha1.DHCPLease{}).
 		WithIndex(l.server, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithIndex(&corev1.Service{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).Build()

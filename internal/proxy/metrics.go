@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/cldmnky/oooi/internal/stages"
 )
 
 // metrics are the sidecar's own, then Envoy's.
@@ -15,6 +17,7 @@ func (p *Proxy) metrics() http.Handler {
 		p.gauge("oooi_proxy_ready", "1 while nothing keeps the proxy from serving.", func() bool { return p.ready.Problem() == nil }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "oooi_proxy_backends_unanswered", Help: "Backends with no target that answers."}, p.unanswered),
 	)
+	registry.MustRegister(stages.Metrics()...)
 	// Plain text, uncompressed: Envoy's text is appended.
 	own := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

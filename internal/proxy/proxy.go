@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -19,8 +20,10 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/ads"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
 	"github.com/cldmnky/oooi/internal/proxy/endpoints"
+	"github.com/cldmnky/oooi/internal/proxy/hellos"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 	"github.com/cldmnky/oooi/internal/proxy/translate"
+	"github.com/cldmnky/oooi/internal/stages"
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
@@ -48,8 +51,11 @@ type Proxy struct {
 	status  *daemon.Status
 	envoy   envoy
 	watch   *endpoints.Watch // nil in file mode
-	started chan struct{}    // closed when Envoy has been told its first intent
-	refusal chan struct{}    // signals that refused changed
+	stages  *stages.Book
+	infra   chan string // whose leases to follow, once
+	once    sync.Once
+	started chan struct{} // closed when Envoy has been told its first intent
+	refusal chan struct{} // signals that refused changed
 
 	mu       sync.Mutex
 	seen     *v1alpha1.ProxyServer // the newest
@@ -75,6 +81,8 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 		envoy:   newEnvoy(bootstrap.AdminSocket(o.XDSSocket)),
 		started: make(chan struct{}),
 		refusal: make(chan struct{}, 1),
+		stages:  stages.New(c, o.Namespace, o.Log),
+		infra:   make(chan string, 1),
 	}
 	if c != nil {
 		p.watch = endpoints.NewWatch(c)
@@ -92,6 +100,8 @@ func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
 	group.Go(func() error { return p.serveEnvoy(ctx) })
 	group.Go(func() error { return p.ads.Advance(ctx) })
 	group.Go(func() error { return p.followEndpoints(ctx) })
+	group.Go(func() error { return p.followLeases(ctx) })
+	group.Go(func() error { return p.stages.Run(ctx) })
 	group.Go(func() error { return p.report(ctx) })
 	group.Go(func() error { return p.guard(ctx) })
 	group.Go(func() error { return p.status.Run(ctx) })
@@ -129,6 +139,7 @@ func (p *Proxy) apply(ctx context.Context, server *v1alpha1.ProxyServer) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = server
+	p.belongs(server)
 	in, err := p.understand(server)
 	if err != nil {
 		return err
@@ -210,7 +221,9 @@ func (p *Proxy) serveEnvoy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group.Go(func() error { return p.ads.Serve(ctx, socket) })
+	group.Go(func() error {
+		return p.ads.Serve(ctx, socket, func(r grpc.ServiceRegistrar) { hellos.Register(r, p.notes) })
+	})
 	if p.XDSPort != 0 {
 		port, err := vlan.ListenTCP(ctx, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(p.XDSPort)))
 		if err != nil {

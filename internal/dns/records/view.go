@@ -42,6 +42,11 @@ type Answer struct {
 	Forward   bool
 }
 
+// HasAddress says whether an answer has an address of a name of ours.
+func (a Answer) HasAddress() bool {
+	return slices.ContainsFunc(a.Records, func(r dns.RR) bool { return r.Header().Rrtype == dns.TypeA || r.Header().Rrtype == dns.TypeAAAA })
+}
+
 // rule decides an answer, or leaves it to the next rule.
 type rule struct {
 	name   string

@@ -17,6 +17,7 @@ type answers struct {
 	Next plugin.Handler
 	name string
 	view func() *records.View
+	told func(source netip.Addr, name string)
 }
 
 // Name implements plugin.Handler.
@@ -25,12 +26,16 @@ func (answers) Name() string { return "oooi" }
 // ServeDNS implements plugin.Handler.
 func (a answers) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	start := time.Now()
-	answer := a.view().Answer(questionOf(w, r))
+	asked := questionOf(w, r)
+	answer := a.view().Answer(asked)
 	rcode, err := answer.Rcode, error(nil)
 	if answer.Forward {
 		rcode, err = plugin.NextOrFailure(a.Name(), a.Next, ctx, w, r)
 	} else {
 		err = w.WriteMsg(reply(w, r, answer))
+	}
+	if answer.HasAddress() {
+		a.told(asked.Source, asked.Name)
 	}
 	queries.WithLabelValues(a.name, answer.Rule).Inc()
 	seconds.WithLabelValues(a.name, answer.Rule).Observe(time.Since(start).Seconds())

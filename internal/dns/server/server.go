@@ -3,6 +3,7 @@
 package server
 
 import (
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/coredns/coredns/plugin"
@@ -12,12 +13,15 @@ import (
 
 // Server answers from the newest records. A change swaps one pointer; a Restart of CoreDNS would empty its cache.
 type Server struct {
+	// Told is called with each address that it tells a worker of a name of ours: it must not block.
+	Told func(source netip.Addr, name string)
+
 	newest     atomic.Pointer[records.Snapshot]
 	forwarding *forwarding
 }
 
 // New makes a server that has no records before the first Say.
-func New() *Server { return &Server{forwarding: newForwarding()} }
+func New() *Server { return &Server{Told: func(netip.Addr, string) {}, forwarding: newForwarding()} }
 
 // Say answers from an intent, beginning with the next query. After an error the old answers stay.
 func (s *Server) Say(in records.Intent) error {
@@ -39,10 +43,10 @@ type View struct {
 
 // VLAN is the view of the workers.
 func (s *Server) VLAN() View {
-	return View{"vlan", answers{Next: s.forwarding, name: "vlan", view: func() *records.View { return s.newest.Load().VLAN }}}
+	return View{"vlan", answers{Next: s.forwarding, name: "vlan", told: s.Told, view: func() *records.View { return s.newest.Load().VLAN }}}
 }
 
 // Pods is the view of the pod network. It has no Next: the management cluster's DNS forwards to us, so a forwarded query would loop.
 func (s *Server) Pods() View {
-	return View{"pods", answers{name: "pods", view: func() *records.View { return s.newest.Load().Pods }}}
+	return View{"pods", answers{name: "pods", told: func(netip.Addr, string) {}, view: func() *records.View { return s.newest.Load().Pods }}}
 }

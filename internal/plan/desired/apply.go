@@ -50,6 +50,14 @@ func Reading(group string, resources ...string) *acrbac.PolicyRuleApplyConfigura
 	return acrbac.PolicyRule().WithAPIGroups(group).WithResources(resources...).WithVerbs("get", "list", "watch")
 }
 
+// TellingStages are the rules that let a daemon write what it saw of workers into the status of their leases.
+func TellingStages() []*acrbac.PolicyRuleApplyConfiguration {
+	const group = "hostedcluster.densityops.com"
+	return []*acrbac.PolicyRuleApplyConfiguration{
+		Reading(group, "dhcpleases"), acrbac.PolicyRule().WithAPIGroups(group).WithResources("dhcpleases/status").WithVerbs("patch"),
+	}
+}
+
 // TellingEvents is a rule that lets a daemon create Events.
 func TellingEvents() *acrbac.PolicyRuleApplyConfiguration {
 	return acrbac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create")

@@ -24,7 +24,7 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	all := workloadsOf(in, serverIPs(in.Server, string(spec.NetworkConfig.SecondaryNetworkCIDR)), spec.Placement, spec.Image)
 	w := all[0]
 	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.dns(in.Settings) },
-		append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
+		append(w.ownObject(), desired.TellingStages()...)...)
 
 	p.Want(w.account(rulesOfAll(chosen)...)...)
 	p.Want(w.service(desired.ServicePort("dns", corev1.ProtocolUDP, dnsPort), desired.ServicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),

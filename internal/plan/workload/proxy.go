@@ -137,7 +137,7 @@ func (w workload) replaced(r chosenTemplate) runtime.ApplyConfiguration {
 
 // proxyRules let the sidecar watch targets in its own namespace; in others, the Infra grants that.
 func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
-	rules := w.ownObject()
+	rules := append(w.ownObject(), desired.TellingStages()...)
 	if slices.ContainsFunc(spec.Backends, func(b v1alpha1.ProxyBackend) bool { return string(b.TargetNamespace) == w.namespace() }) {
 		rules = append(rules, desired.Reading("", "services", "pods"), desired.Reading("discovery.k8s.io", "endpointslices"))
 	}

@@ -178,9 +178,10 @@ func listen(socket string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers Envoy on a listener until the context ends. Streams end with it, but Envoy keeps what it has.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	return s.serve(ctx, listener, s.callbacks())
+// Serve answers Envoy on a listener until the context ends, with other services that Envoy finds there. Streams end with it, but Envoy keeps what
+// it has.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, also ...func(grpc.ServiceRegistrar)) error {
+	return s.serve(ctx, listener, s.callbacks(), also...)
 }
 
 // Show answers other clients on a listener, which get what Envoy gets. Their streams do not count for the verdict: one would be taken for
@@ -192,9 +193,12 @@ func (s *Server) Show(ctx context.Context, listener net.Listener, came func()) e
 	})
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener, callbacks serverv3.Callbacks) error {
+func (s *Server) serve(ctx context.Context, listener net.Listener, callbacks serverv3.Callbacks, also ...func(grpc.ServiceRegistrar)) error {
 	server := grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, s.snapshots, callbacks))
+	for _, register := range also {
+		register(server)
+	}
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
 	return server.Serve(listener)

@@ -49,7 +49,7 @@ func Template(namespace, name string) string {
 			AdsConfig: &corev3.ApiConfigSource{
 				ApiType:             corev3.ApiConfigSource_DELTA_GRPC,
 				TransportApiVersion: corev3.ApiVersion_V3,
-				GrpcServices:        []*corev3.GrpcService{sidecar()},
+				GrpcServices:        []*corev3.GrpcService{Sidecar()},
 			},
 			CdsConfig: overADS(),
 			LdsConfig: overADS(),
@@ -108,7 +108,8 @@ func internalListeners() *corev3.TypedExtensionConfig {
 	}
 }
 
-func sidecar() *corev3.GrpcService {
+// Sidecar is how Envoy calls its sidecar.
+func Sidecar() *corev3.GrpcService {
 	return &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster}}}
 }
 

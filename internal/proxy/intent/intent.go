@@ -20,6 +20,13 @@ const (
 	TLS Protocol = "TLS"
 )
 
+// Backends that a worker says a hello to on its way to a Node, by the names that an Infra's ProxyServer gives them.
+const (
+	Ignition     = "ignition"
+	API          = "api"
+	Konnectivity = "konnectivity"
+)
+
 // Intent is what one proxy does.
 type Intent struct {
 	Listeners []Listener `json:"listeners"` // by address and port

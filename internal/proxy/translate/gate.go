@@ -36,11 +36,13 @@ const (
 // gate depends only on its port and on Envoy's number of connections, so that no change of routes drains its streams.
 func gate(l intent.Listener, connections int64) *listenerv3.Listener {
 	out := bound(l, &listenerv3.Listener{PerConnectionBufferLimitBytes: number(bufferBytes), FilterChainMatcher: bySource()})
+	filters := []*listenerv3.Filter{atMost(max(1, connections/shares))}
+	if noted(l) {
+		filters = append(filters, remembersSource())
+	}
+	filters = append(filters, filter(tcpProxy(counted, behind(l.At))))
 	for n := range blocks {
-		out.FilterChains = append(out.FilterChains, &listenerv3.FilterChain{
-			Name:    block(n),
-			Filters: []*listenerv3.Filter{atMost(max(1, connections/shares)), tcpProxy(counted, behind(l.At))},
-		})
+		out.FilterChains = append(out.FilterChains, &listenerv3.FilterChain{Name: block(n), Filters: filters})
 	}
 	return out
 }
@@ -63,7 +65,7 @@ func towards(l intent.Listener) *clusterv3.Cluster {
 	at := &corev3.Address{Address: &corev3.Address_EnvoyInternalAddress{EnvoyInternalAddress: &corev3.EnvoyInternalAddress{
 		AddressNameSpecifier: &corev3.EnvoyInternalAddress_ServerListenerName{ServerListenerName: behind(l.At)},
 	}}}
-	return &clusterv3.Cluster{
+	out := &clusterv3.Cluster{
 		Name:                 behind(l.At),
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{ClusterName: behind(l.At), Endpoints: []*endpointv3.LocalityLbEndpoints{{
@@ -72,6 +74,10 @@ func towards(l intent.Listener) *clusterv3.Cluster {
 		PerConnectionBufferLimitBytes: number(bufferBytes),
 		CircuitBreakers:               noBreakers(),
 	}
+	if noted(l) {
+		out.TransportSocket = handsOn()
+	}
+	return out
 }
 
 func block(n int) string { return fmt.Sprintf("block-%d", n) }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -28,16 +29,19 @@ func listeners(l intent.Listener, connections int64) []*listenerv3.Listener {
 func routing(l intent.Listener) *listenerv3.Listener {
 	out := &listenerv3.Listener{PerConnectionBufferLimitBytes: number(bufferBytes)}
 	if l.Protocol == intent.TCP {
-		out.FilterChains = []*listenerv3.FilterChain{chain(l.CatchAll, nil)}
+		out.FilterChains = []*listenerv3.FilterChain{chain(l, l.CatchAll, nil)}
 		return out
+	}
+	if noted(l) {
+		out.AccessLog = unmatched()
 	}
 	out.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector()}
 	out.ListenerFiltersTimeout = duration(helloTimeout)
 	for _, r := range l.Routes {
-		out.FilterChains = append(out.FilterChains, chain(r.Backend, r.ServerNames))
+		out.FilterChains = append(out.FilterChains, chain(l, r.Backend, r.ServerNames))
 	}
 	if l.CatchAll != "" {
-		out.DefaultFilterChain = chain(l.CatchAll, nil)
+		out.DefaultFilterChain = chain(l, l.CatchAll, nil)
 	}
 	return out
 }
@@ -74,22 +78,27 @@ func tlsInspector() *listenerv3.ListenerFilter {
 }
 
 // chain leads connections to a backend; without server names it matches every connection. Envoy tries exact names before wildcards.
-func chain(backend string, serverNames []string) *listenerv3.FilterChain {
-	out := &listenerv3.FilterChain{Name: backend, Filters: []*listenerv3.Filter{tcpProxy(backend, backend)}}
+func chain(l intent.Listener, backend string, serverNames []string) *listenerv3.FilterChain {
+	proxy := tcpProxy(backend, backend)
+	if noted(l) && slices.Contains([]string{intent.Ignition, intent.API, intent.Konnectivity}, backend) {
+		logged(proxy)
+	}
+	out := &listenerv3.FilterChain{Name: backend, Filters: []*listenerv3.Filter{filter(proxy)}}
 	if len(serverNames) > 0 {
 		out.FilterChainMatch = &listenerv3.FilterChainMatch{ServerNames: serverNames}
 	}
 	return out
 }
 
-func tcpProxy(statPrefix, cluster string) *listenerv3.Filter {
-	return &listenerv3.Filter{
-		Name: "envoy.filters.network.tcp_proxy",
-		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: packed(&tcpproxyv3.TcpProxy{
-			StatPrefix:         statPrefix,
-			ClusterSpecifier:   &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster},
-			IdleTimeout:        duration(idleTimeout),
-			MaxConnectAttempts: number(intent.Attempts),
-		})},
+func tcpProxy(statPrefix, cluster string) *tcpproxyv3.TcpProxy {
+	return &tcpproxyv3.TcpProxy{
+		StatPrefix:         statPrefix,
+		ClusterSpecifier:   &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster},
+		IdleTimeout:        duration(idleTimeout),
+		MaxConnectAttempts: number(intent.Attempts),
 	}
+}
+
+func filter(proxy *tcpproxyv3.TcpProxy) *listenerv3.Filter {
+	return &listenerv3.Filter{Name: "envoy.filters.network.tcp_proxy", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: packed(proxy)}}
 }

@@ -8,8 +8,9 @@ package vlan
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpservers;dnsservers;proxyservers,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/status;dhcpservers/status;dnsservers/status;proxyservers/status,verbs=patch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/finalizers;dhcpservers/finalizers;dnsservers/finalizers;proxyservers/finalizers,verbs=update
-// The finalizer forgets leases; the other verbs are granted to the DHCP and DNS daemons.
+// The finalizer forgets leases; all other verbs are granted to the daemons.
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpleases,verbs=create;deletecollection;get;list;update;watch
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpleases/status,verbs=patch
 
 // Workloads of the daemons.
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=create;delete;get;list;patch;watch
