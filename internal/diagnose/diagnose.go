@@ -32,7 +32,7 @@ type stage struct {
 
 var stages = []stage{
 	{"machine", machine, never}, {"card", card, hasLease}, {"dhcp", anyWorker(dhcpServes), hasLease}, {"lease", leased, isReady}, {"hostname", hostname, perhaps(hasNode)},
-	{"names", anyWorker(namesServed), perhaps(isReady)}, {"proxy", anyWorker(proxyServes), perhaps(isReady)}, {"backends", anyWorker(backendsAnswer), isServed}, {"ignition", ignition, perhaps(hasAsked)},
+	{"names", noting(anyWorker(namesServed), v1alpha1.StageNameAsked), perhaps(isReady)}, {"proxy", noting(anyWorker(proxyServes), v1alpha1.StageUnmatchedHello), perhaps(isReady)}, {"backends", noting(anyWorker(backendsAnswer), v1alpha1.StageAPIHello, v1alpha1.StageKonnectivityHello), isServed}, {"ignition", noting(ignition, v1alpha1.StageIgnitionHello), perhaps(hasAsked)},
 	{"certificate", certificate, hasNode}, {"node", node, never}, {"tunnel", tunnel, never},
 }
 

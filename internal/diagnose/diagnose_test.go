@@ -208,6 +208,30 @@ func TestNothingIsFoundOfAWorkerThatHasJoined(t *testing.T) {
 	g.Expect(all[len(all)-1].Says).To(HavePrefix("w1 has joined: "))
 }
 
+// What DNS and the proxy saw is told where it belongs, and together where the worker stopped; what is of an earlier start is not.
+func TestWhatTheDaemonsSawIsEvidence(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	seen := func(name v1alpha1.StageName, after time.Duration, server string, result v1alpha1.StageResult, bytes int64) v1alpha1.Stage {
+		return v1alpha1.Stage{Name: name, FirstTime: metav1.NewMicroTime(ago(30*time.Minute - after)), ServerName: server, Result: result, ReceivedBytes: bytes}
+	}
+	f.Leases.Is[0].Status = v1alpha1.DHCPLeaseStatus{Client: "52:54:00:00:01:01", Stages: []v1alpha1.Stage{
+		seen(v1alpha1.StageNameAsked, 6*time.Second, ignitionHost, "", 0),
+		seen(v1alpha1.StageIgnitionHello, 7*time.Second, ignitionHost, v1alpha1.StageForwarded, 70000),
+		seen(v1alpha1.StageAPIHello, 20*time.Second, "", v1alpha1.StageForwarded, 3112),
+		seen(v1alpha1.StageKonnectivityHello, -time.Minute, konnectivityHost, v1alpha1.StageForwarded, 0),
+		seen(v1alpha1.StageUnmatchedHello, 30*time.Second, "registry.example.com", "", 0),
+	}}
+	g.Expect(at(f, "names").Says).To(HaveSuffix("; it asked for ignition.apps.example.com at 2026-11-27T11:30:06Z (+6s)"))
+	g.Expect(at(f, "ignition").Says).To(HaveSuffix("; it connected to Ignition at 2026-11-27T11:30:07Z (+7s), and received 70000 bytes"))
+	const api = "it connected to the API at 2026-11-27T11:30:20Z (+20s), and received 3112 bytes: a TLS handshake or a refusal, and no more"
+	g.Expect(at(f, "backends").Says).To(HaveSuffix("; "+api), "konnectivity is of an earlier start")
+	g.Expect(at(f, "proxy").Says).To(HaveSuffix("; it sent the proxy registry.example.com at 2026-11-27T11:30:30Z (+30s), for which it has no backend"))
+	absent(&f)
+	g.Expect(at(f, "certificate").Says).To(And(HavePrefix("no kubelet has asked for a certificate as w1"), ContainSubstring("received 70000 bytes, connected to the API"), ContainSubstring("registry.example.com")))
+	f.Leases.Is[0].Status.Client = "52:54:00:00:09:09"
+	g.Expect(at(f, "names").Says).NotTo(ContainSubstring("it asked"), "they are another's")
+}
+
 // What breaks after a worker has passed it does not stop this worker, and is told.
 func TestWhatIsBrokenBehindAWorkerIsAWarning(t *testing.T) {
 	for _, cause := range []string{"dhcp-down", "dns-down", "proxy-down", "backend-down", "endpoint-moved", "no-token", "wrong-hostname"} {

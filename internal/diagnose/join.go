@@ -188,10 +188,10 @@ func (f Facts) unasked(w worker) step.Step {
 		since = w.lease.CreationTimestamp.Time
 	}
 	if took := f.Now.Sub(since); took < requestTakes {
-		return waits("no kubelet has asked for a certificate as %s yet, %s after its lease: it fetches its Ignition config, or installs its operating system", w.name, took.Round(time.Second))
+		return waits("no kubelet has asked for a certificate as %s yet, %s after its lease: it fetches its Ignition config, or installs its operating system%s", w.name, took.Round(time.Second), w.did(ofBoot...))
 	}
 	return fail(noRequest, fmt.Sprintf("read its console (virtctl -n %s console %s): a certificate that is not valid yet or not trusted is a wrong clock, or user data of another cluster", f.controlPlane(), w.name),
-		"no kubelet has asked for a certificate as %s, %s after its lease; names, proxy and backends are there for it", w.name, f.Now.Sub(since).Round(time.Second))
+		"no kubelet has asked for a certificate as %s, %s after its lease; names, proxy and backends are there for it%s", w.name, f.Now.Sub(since).Round(time.Second), w.did(ofBoot...))
 }
 
 func node(w worker, f Facts) step.Step {

@@ -112,6 +112,20 @@ func bootsUnsuspected(t *testing.T, ctx context.Context, m scene.Machine) {
 	}
 }
 
+// hasStages awaits in a worker's lease what DNS and Envoy saw of its boot.
+func hasStages(t *testing.T, ctx context.Context, m scene.Machine) {
+	t.Helper()
+	const of = "{range .items[?(@.spec.mac==%q)].status.stages[*]}{.name}:{.result} {end}"
+	const want = "NameAsked: IgnitionHello:Forwarded APIHello:Forwarded KonnectivityHello:Forwarded "
+	must(t, scene.Until(ctx, "the stages of "+m.Name, func(context.Context) error {
+		if got := kubectl(t, ctx, "-n", "clusters", "get", "dhcplease", "-o", "jsonpath="+fmt.Sprintf(of, m.MAC)); got != want {
+			return fmt.Errorf("the lease says %q", got)
+		}
+		return nil
+	}))
+	t.Log("\n" + kubectl(t, ctx, "-n", "clusters", "get", "olease", "-o", "wide"))
+}
+
 // Of a worker that boots and joins nothing is found, neither by its name nor as one of its Infra; nor later, while another is stopped.
 func TestNothingIsFoundOfAHealthyWorker(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
@@ -124,6 +138,7 @@ func TestNothingIsFoundOfAHealthyWorker(t *testing.T) {
 		_, err := lab.Standin(ctx, "worker", "--cluster", "c1", "--name", stopped.Name, "--mac", stopped.MAC, "--nad", "default/vlan77", "--remove")
 		return err
 	})
+	hasStages(t, ctx, healthy)
 	d, err := diagnoses(t, ctx, "c1")
 	must(t, err)
 	t.Log(d)
