@@ -43,6 +43,9 @@ func (s Source) target(config types.Config) ([]byte, error) {
 	}
 	s.put(&config, "common", commonRows)
 	s.put(&config, "target", targetRows)
+	if s.PullCA != "" {
+		putFile(&config, s.pullCAPath(), 0o644, packed([]byte(s.PullCA)))
+	}
 	if _, found, err := ignition.Parse(marshalled(config)); err != nil {
 		return nil, &Problem{IgnitionInvalid, "HyperShift's ignition", fmt.Sprintf("Ignition's parser refuses it together with what a DPU needs: %v (%s): see the NodePool's MachineConfigs", err, strings.TrimSpace(found.String()))}
 	}
@@ -58,6 +61,13 @@ func (s Source) target(config types.Config) ([]byte, error) {
 		return nil, &Problem{FlavorInvalid, field, fmt.Sprintf("Ignition's parser refuses this file in the target: %v (%s): correct it or take it out", err, strings.TrimSpace(found.String()))}
 	}
 	return text, nil
+}
+
+// pullCAPath is where the CA of one registry is looked for (containers-certs.d(5)). OpenShift's node-ca removes from /etc/docker/certs.d what the
+// hosted cluster does not know.
+func (s Source) pullCAPath() string {
+	registry, _, _ := strings.Cut(s.MachineOS, "/")
+	return "/etc/containers/certs.d/" + registry + "/ca.crt"
 }
 
 // blamed is the field of the flavor that has the file at a place in the target, e.g. $.storage.files.36.path.

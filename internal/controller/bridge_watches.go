@@ -8,11 +8,14 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
+	authnv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,7 +51,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := namedwatch.New(core, wake.wake)
-	p.hosted.Lookups = registry.New(wake.wake)
+	p.hosted.Lookups = registry.New(tokens(core), wake.wake)
 	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Lookups: p.hosted.Lookups, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
 	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
 	p.hosted.Downloads = ignition.New(core, wake.wake)
@@ -69,27 +72,39 @@ func (p parts) bridge(settings bridge.Settings) error {
 		return err
 	}
 	p.late.tell = append(p.late.tell, func() { r.wakeAll(wake) })
-	p.late.watch(c, &hyperv1.HostedCluster{}, p.mapped(r.neighbours))
+	late := func(to func(context.Context, client.Object) ([]types.NamespacedName, error), kinds ...client.Object) {
+		for _, kind := range kinds {
+			p.late.watch(c, kind, p.mapped(to))
+		}
+	}
 	p.late.watch(c, &hyperv1.NodePool{}, &handler.EnqueueRequestForObject{})
-	p.late.watch(c, &dpf.DPUCluster{}, p.mapped(r.bound))
-	p.late.watch(c, &dpf.DPU{}, p.mapped(r.joined))
-	for _, kind := range []client.Object{&dpf.DPUDeployment{}, &dpf.DPFOperatorConfig{}, &dpf.DPUServiceTemplate{}, &dpf.DPUServiceConfiguration{}} {
-		p.late.watch(c, kind, p.mapped(r.templating))
-	}
-	p.late.watch(c, &dpf.DPUFlavor{}, p.mapped(r.installing))
-	p.late.watch(c, &dpf.BFB{}, p.mapped(r.installing))
-	p.late.watch(c, &configv1.ClusterVersion{}, p.mapped(r.managing))
-	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
-	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
-	for _, kind := range []client.Object{&configv1.ImageDigestMirrorSet{}, &configv1.ImageTagMirrorSet{}, &configv1.Image{}, &configv1.Proxy{}} {
-		p.late.watch(c, kind, p.mapped(r.imageless))
-	}
+	late(r.neighbours, &hyperv1.HostedCluster{})
+	late(r.bound, &dpf.DPUCluster{})
+	late(r.joined, &dpf.DPU{})
+	late(r.templating, &dpf.DPUDeployment{}, &dpf.DPFOperatorConfig{}, &dpf.DPUServiceTemplate{}, &dpf.DPUServiceConfiguration{})
+	late(r.installing, &dpf.DPUFlavor{}, &dpf.BFB{})
+	late(r.managing, &configv1.ClusterVersion{})
+	late(bridged, &metallb.IPAddressPool{}, &metallb.L2Advertisement{})
+	late(r.imageless, &configv1.ImageDigestMirrorSet{}, &configv1.ImageTagMirrorSet{}, &configv1.Proxy{})
+	late(r.all, &configv1.Image{})
 	return nil
+}
+
+// tokens are of ServiceAccounts, for as long as an image may take to be copied.
+func tokens(core typedcore.ServiceAccountsGetter) func(context.Context, types.NamespacedName) (string, error) {
+	return func(ctx context.Context, of types.NamespacedName) (string, error) {
+		request := &authnv1.TokenRequest{Spec: authnv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(7200))}}
+		token, err := core.ServiceAccounts(of.Namespace).CreateToken(ctx, of.Name, request, metav1.CreateOptions{})
+		if err != nil {
+			return "", err
+		}
+		return token.Status.Token, nil
+	}
 }
 
 // wakeAll queues all bridges: any may wait for a kind that has just appeared. Before the cache syncs, each has its first reconcile to come.
 func (r bridgeReconciler) wakeAll(wake *waker) {
-	keys, err := r.bridgesThat(context.Background(), func(*dpuv1.DPUHCPBridge) bool { return true })
+	keys, err := r.all(context.Background(), nil)
 	if err != nil {
 		return
 	}
@@ -149,6 +164,11 @@ func (r bridgeReconciler) onNodes(ctx context.Context, _ client.Object) ([]types
 // unstored maps a StorageClass to the bridges without a hosted cluster; StorageClasses matter to no others.
 func (r bridgeReconciler) unstored(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !bridge.Reported(b) })
+}
+
+// all maps to all bridges what says where the CAs of registries are: DPUs are installed with them.
+func (r bridgeReconciler) all(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(*dpuv1.DPUHCPBridge) bool { return true })
 }
 
 // imageless maps the cluster's mirrors, and where its CAs are, to the bridges that name no image themselves.

@@ -55,7 +55,7 @@ func whole() bool {
 
 // never are the grants of the operator's Roles that no test has used.
 func (g *grants) never() (left []string, err error) {
-	for _, file := range []string{"rbac/role", "rbac/vlan_role", "rbac/bridge_role", "components/apps-ingress/namespace_role", "components/dpu-bridge/namespace_role", "components/metallb/namespace_role"} {
+	for _, file := range []string{"rbac/role", "rbac/vlan_role", "rbac/bridge_role", "components/apps-ingress/namespace_role", "components/dpu-bridge/namespace_role", "components/metallb/namespace_role", "components/image-cache/namespace_role"} {
 		text, err := os.ReadFile("../../config/" + file + ".yaml")
 		if err != nil {
 			return nil, err

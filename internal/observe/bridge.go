@@ -73,7 +73,7 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	if seen.Deleting() {
 		return seen, nil
 	}
-	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.mirrors, o.named, o.dpus, o.templates, o.services} {
+	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.mirrors, o.named, o.cache, o.dpus, o.templates, o.services} {
 		if err := read(ctx, &seen); err != nil {
 			return seen, err
 		}
@@ -216,15 +216,26 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	return err
 }
 
-// configMaps are those that a bridge's image is found by: the mapping, and if it may be looked up, the CAs of registries.
+// configMaps are those that a bridge's image is found by, and pulled: the mapping, and the CAs of registries.
 func (o *Bridges) configMaps(seen *Bridge) []configMap {
 	all := []configMap{{o.Settings.Images, &seen.Mapping}}
-	if bridge.OwnImage(seen.Input.Bridge) != "" {
-		return all
-	}
 	ofRegistries, ofAll := seen.CAKeys()
 	all = append(all, configMap{ofRegistries, &seen.RegistryCAs}, configMap{ofAll, &seen.TrustedCA})
 	return slices.DeleteFunc(all, func(m configMap) bool { return m.key.Name == "" })
+}
+
+// cache reads the CAs of the cluster's own registry, if the mapping says that images are copied there. Who publishes them restarts what serves
+// with them, so that nobody need watch them.
+func (o *Bridges) cache(ctx context.Context, seen *Bridge) (err error) {
+	ofServices, ofIngress := seen.CacheCAKeys()
+	if ofServices.Name == "" {
+		return nil
+	}
+	if seen.ServiceCA, err = live[corev1.ConfigMap](ctx, o, ofServices); err != nil {
+		return err
+	}
+	seen.IngressCA, err = live[corev1.ConfigMap](ctx, o, ofIngress)
+	return err
 }
 
 // configMap is read into a field.

@@ -31,32 +31,31 @@ type errNoRelease string
 
 func (e errNoRelease) Error() string { return string(e) }
 
-// look asks for the image of a release, and before that for the release's version, if it is not known.
-func (l *Lookups) look(ctx context.Context, want bridge.Lookup) bridge.Answer {
-	version := want.Version
+// look asks for the image of a release, and before that for the release's version, if it is not known. It returns the version and the place
+// that has the image, too.
+func (l *Lookups) look(ctx context.Context, want bridge.Lookup) (version string, at bridge.Place, answer bridge.Answer) {
+	version = want.Version
 	if version == "" {
-		said, failed := l.firstOf(ctx, want.Releases, "@"+want.Digest, want.TrustedCA, versionOf)
-		if failed.Reason != "" {
-			return failed
+		if version, _, answer = l.firstOf(ctx, want.Releases, "@"+want.Digest, want.TrustedCA, versionOf); answer.Reason != "" {
+			return "", at, answer
 		}
-		version = said
 	}
-	if _, failed := l.firstOf(ctx, want.Images, ":"+version, want.TrustedCA, exists); failed.Reason != "" {
-		return failed
+	if _, at, answer = l.firstOf(ctx, want.Images, ":"+version, want.TrustedCA, exists); answer.Reason != "" {
+		return version, at, answer
 	}
-	return bridge.Answer{Image: want.Repository + ":" + version}
+	return version, at, bridge.Answer{Image: want.Repository + ":" + version}
 }
 
 // severity of reasons: of several places that fail, the last of these reasons is the one to mend.
 var severity = []string{bridge.RegistryUnreachable, bridge.ImageNotFound, bridge.InvalidReleaseImage, bridge.RegistryUnauthorized}
 
 // firstOf asks places for an image, in their order, until one answers.
-func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (said string, failed bridge.Answer) {
+func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (said string, by bridge.Place, failed bridge.Answer) {
 	var messages []string
 	for _, at := range places {
 		said, err := l.at(ctx, at, image, trusted, ask)
 		if err == nil {
-			return said, bridge.Answer{}
+			return said, at, bridge.Answer{}
 		}
 		reason, text := why(err)
 		if slices.Index(severity, reason) > slices.Index(severity, failed.Reason) {
@@ -65,28 +64,38 @@ func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, tru
 		messages = append(messages, fmt.Sprintf("%s%s: %s", at.Repository, image, text))
 	}
 	failed.Message = strings.Join(messages, "; ")
-	return "", failed
+	return "", by, failed
 }
 
 // at asks in one place, once: who calls has pauses of his own.
 func (l *Lookups) at(ctx context.Context, at bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ref, err := name.ParseReference(at.Repository + image)
-	if err != nil {
-		return "", errNoRelease("is no image's name")
-	}
-	login := authn.AuthConfig{}
-	if at.Login != "" && json.Unmarshal([]byte(at.Login), &login) != nil { // the error may quote it
-		return "", errLogin
-	}
-	transport, done, err := l.trusting(at.CA + "\n" + trusted)
+	ref, options, done, err := l.reach(ctx, at, image, trusted, mostOfBody)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	return ask(ref, remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(login)), remote.WithTransport(guarded{transport}), remote.WithUserAgent("oooi"),
-		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
+	return ask(ref, options...)
+}
+
+// reach is an image in a place, and how it is asked there: once, by HTTPS, with the place's login and CA. No answer is longer than most.
+func (l *Lookups) reach(ctx context.Context, at bridge.Place, image, trusted string, most int64) (ref name.Reference, options []remote.Option, done func(), err error) {
+	if ref, err = name.ParseReference(at.Repository + image); err != nil {
+		return nil, nil, nil, errNoRelease("is no image's name")
+	}
+	login := authn.AuthConfig{}
+	if at.Login != "" && json.Unmarshal([]byte(at.Login), &login) != nil { // the error may quote it
+		return nil, nil, nil, errLogin
+	}
+	transport, done, err := l.trusting(at.CA + "\n" + trusted)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return ref, []remote.Option{
+		remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(login)), remote.WithTransport(guarded{transport, most}), remote.WithUserAgent("oooi"),
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes(),
+	}, done, nil
 }
 
 // exists asks by HEAD, which registries do not count as a pull.

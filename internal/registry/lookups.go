@@ -24,7 +24,13 @@ type Lookups struct {
 	Transport *http.Transport
 	Backoff   func(tries int) time.Duration
 
+	// Token is one of a ServiceAccount's, by which OpenShift's registry knows who pushes.
+	Token func(ctx context.Context, of types.NamespacedName) (string, error)
+	// Stall is after how long without progress a copy is given up and begun anew.
+	Stall time.Duration
+
 	changed func(bridge types.NamespacedName)
+	copying chan struct{} // has an entry while somebody copies
 
 	mu    sync.Mutex
 	of    map[types.NamespacedName]*lookup
@@ -40,9 +46,9 @@ type lookup struct {
 }
 
 // New looks nothing up yet. It calls changed when the answer for a bridge changes.
-func New(changed func(bridge types.NamespacedName)) *Lookups {
+func New(token func(ctx context.Context, of types.NamespacedName) (string, error), changed func(bridge types.NamespacedName)) *Lookups {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // it goes by HTTPS_PROXY and NO_PROXY
-	return &Lookups{Transport: transport, Backoff: backoff, changed: changed, of: map[types.NamespacedName]*lookup{}}
+	return &Lookups{Transport: transport, Backoff: backoff, Stall: time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
 }
 
 // longest is how late at most an image that was pushed is found.
@@ -107,8 +113,15 @@ func (l *Lookups) run(ctx context.Context, by types.NamespacedName, one *lookup)
 			return
 		case one.turns <- struct{}{}:
 		}
-		answer := l.look(ctx, one.want)
+		version, at, answer := l.look(ctx, one.want)
 		<-one.turns
+		if one.want.Cache != nil && version != "" {
+			answer = l.cache(ctx, one.want, version, at, answer, func(now bridge.Answer) {
+				if l.learns(ctx, one, now) {
+					l.changed(by)
+				}
+			})
+		}
 		if l.learns(ctx, one, answer) {
 			l.changed(by)
 		}

@@ -22,8 +22,11 @@ const mostOfBody = 4 << 20
 // errPlain means that a registry, or a redirection, is not protected by TLS: a login would be sent for all to read.
 var errPlain = errors.New("it is not reached by HTTPS, and plain HTTP is not used")
 
-// guarded asks by HTTPS only, and reads no answer without end.
-type guarded struct{ next http.RoundTripper }
+// guarded asks by HTTPS only, and reads no answer beyond the size of most.
+type guarded struct {
+	next http.RoundTripper
+	most int64
+}
 
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -35,7 +38,7 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		answer.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(answer.Body, mostOfBody), answer.Body}
+		}{io.LimitReader(answer.Body, g.most), answer.Body}
 	}
 	return answer, err
 }
@@ -72,6 +75,10 @@ func why(err error) (reason, text string) {
 		text = number.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		text = fmt.Sprintf("no answer within %s", patience)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		text = "the connection was cut"
+	case errors.Is(err, errStalled):
+		text = errStalled.Error()
 	case errors.Is(err, errPlain):
 		text = errPlain.Error()
 	default:

@@ -138,7 +138,7 @@ type client struct {
 func asks(t *testing.T, transport *http.Transport) client {
 	t.Helper()
 	c := client{Gomega: NewWithT(t), news: make(chan types.NamespacedName, 100), tried: make(chan int)}
-	c.Lookups = registry.New(func(by types.NamespacedName) { c.news <- by })
+	c.Lookups = registry.New(nil, func(by types.NamespacedName) { c.news <- by })
 	if transport != nil {
 		c.Transport = transport
 	}

@@ -1,5 +1,11 @@
 package bridge
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // Lookup is what registries are asked for a bridge. All of them are named by an admin: in the mapping, or as the cluster's mirrors.
 type Lookup struct {
 	// Repository has the BlueField container images, Version is the tag of the wanted one.
@@ -10,7 +16,38 @@ type Lookup struct {
 	Images, Releases []Place
 	// TrustedCA are CAs of all of them, in PEM, besides those of the operating system.
 	TrustedCA string
+	// Cache is where the image is copied to; nil if it is not.
+	Cache *Cache
 }
+
+// Found is the image of a version, once it is found and copied.
+func (l Lookup) Found(version string) string {
+	if l.Cache != nil {
+		return l.Cache.Pulled(version)
+	}
+	return l.Repository + ":" + version
+}
+
+// Cache is where an image is copied to: OpenShift's own registry.
+type Cache struct {
+	// Push is the start of the repository's name, by the registry's address within the cluster: a release's image is in Push-VERSION.
+	Push Place
+	// Pull is the same by the address at which DPUs reach it, with their login.
+	Pull Place
+	// Account may push there.
+	Account types.NamespacedName
+}
+
+// image of a version in the cache, at one of its addresses.
+func (c Cache) image(at Place, version string) string {
+	return at.Repository + "-" + strings.ToLower(version) + ":" + version
+}
+
+// Pushed and Pulled are a version's image by the two addresses.
+func (c Cache) Pushed(version string) string { return c.image(c.Push, version) }
+
+// Pulled is what DPUs are installed with.
+func (c Cache) Pulled(version string) string { return c.image(c.Pull, version) }
 
 // Place is a repository.
 type Place struct {

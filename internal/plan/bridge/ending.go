@@ -26,6 +26,8 @@ type Remains struct {
 	Denied []string
 	// Others are other objects of the bridge, in any namespace.
 	Others []Object
+	// Cached are ImageStreams of Unused.
+	Cached []Object
 }
 
 // Object is an object of any kind.
@@ -80,6 +82,9 @@ func End(in Remains) Ending {
 	}
 	if len(others) > 0 {
 		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the ignition configuration, the address in MetalLB and the DPUServiceTemplates"}
+	}
+	if len(in.Cached) > 0 {
+		return Ending{Others: in.Cached, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the images in the cluster's own registry that no other bridge uses"}
 	}
 	return Ending{}
 }

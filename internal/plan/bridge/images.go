@@ -15,6 +15,10 @@ var (
 	otherArchitectures = []string{"-x86_64", "-amd64", "-ppc64le", "-s390x"}
 )
 
+// RepositoryKey is the mapping's key for the repository that has the images of all releases that the mapping itself does not have. The tag of
+// an image there is the release's version (dpf-hcp-provisioner-operator, internal/controller/bfocplookup, 31ded85b).
+const RepositoryKey = "repository"
+
 // OwnImage is the image that a bridge names itself; empty if it names none.
 func OwnImage(b *dpuv1.DPUHCPBridge) string {
 	return string(cmp.Or(b.Spec.MachineOSImage, b.Spec.MachineOSURL))
@@ -26,6 +30,13 @@ func (in Input) mapped() (image string, found bool) {
 		return "", false
 	}
 	return ImageOf(in.Mapping.Data, string(in.Bridge.Spec.OCPReleaseImage))
+}
+
+func (in Input) repository() string {
+	if in.Mapping == nil {
+		return ""
+	}
+	return strings.TrimSpace(in.Mapping.Data[RepositoryKey])
 }
 
 // ImageOf finds the BlueField container image of a release image in a mapping.

@@ -68,6 +68,8 @@ type Input struct {
 	ImageConfig            *configv1.Image
 	Proxy                  *configv1.Proxy
 	RegistryCAs, TrustedCA *corev1.ConfigMap
+	// ServiceCA and IngressCA are the ConfigMaps of CacheCAKeys.
+	ServiceCA, IngressCA *corev1.ConfigMap
 	// Answer is what registries have said to Lookup.
 	Answer Answer
 

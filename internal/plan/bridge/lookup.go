@@ -2,7 +2,7 @@ package bridge
 
 import (
 	"cmp"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -11,10 +11,6 @@ import (
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/valid"
 )
-
-// RepositoryKey is the mapping's key for the repository that has the images of all releases that the mapping itself does not have. The tag of
-// an image there is the release's version (dpf-hcp-provisioner-operator, internal/controller/bfocplookup, 31ded85b).
-const RepositoryKey = "repository"
 
 // Reasons for which an image is not known, besides those of the mapping.
 const (
@@ -27,13 +23,6 @@ const (
 
 // imageFound is the reason while a registry has the image.
 const imageFound = "Found"
-
-func (in Input) repository() string {
-	if in.Mapping == nil {
-		return ""
-	}
-	return strings.TrimSpace(in.Mapping.Data[RepositoryKey])
-}
 
 // Lookup is what is to be asked for the bridge; nil if nothing is, or nothing can be.
 func (in Input) Lookup() *Lookup {
@@ -52,6 +41,9 @@ func (in Input) lookup() (*Lookup, *finding.Finding) {
 	want, problem := in.asked()
 	if problem == nil {
 		problem = in.trust(want)
+	}
+	if problem == nil {
+		want.Cache, problem = in.cache(want.Repository)
 	}
 	return want, problem
 }
@@ -108,7 +100,7 @@ func (in Input) lookedUp() (string, finding.Finding) {
 		return "", *problem
 	}
 	image := in.Answer.Image
-	if image == "" && (in.Answer.Reason == "" || in.Answer.Reason == RegistryUnreachable) {
+	if image == "" && slices.Contains([]string{"", RegistryUnreachable, Caching, CacheFailed}, in.Answer.Reason) {
 		image = in.foundBefore(want)
 	}
 	if image != "" {
@@ -123,6 +115,10 @@ func (in Input) lookedUp() (string, finding.Finding) {
 		return "", waits.Say("%s: add a login for it to Secret %s/%s, or correct the one there; some registries also say this of what does not exist; the operator tries again", said.Message, in.Bridge.Namespace, in.Bridge.Spec.PullSecret)
 	case ImageNotFound:
 		return "", waits.Say("%s: push it, add the release to ConfigMap %s, or set machineOSImage; the operator tries again", said.Message, key)
+	case Caching:
+		return "", waits.Say("%s", said.Message)
+	case CacheNotPulled:
+		return "", waits.Say("%s: DPUs would not get it with the login in Secret %s/%s: add one for that registry, or let everybody pull there: oc policy add-role-to-group system:image-puller system:unauthenticated -n %s; the operator tries again", said.Message, in.Bridge.Namespace, in.Bridge.Spec.PullSecret, in.CacheNamespace())
 	case InvalidReleaseImage:
 		return "", waits.Say("%s: set ocpReleaseImage to a release of OpenShift with its tag, or add the release to ConfigMap %s", said.Message, key)
 	}
@@ -135,8 +131,8 @@ func (in Input) lookedUp() (string, finding.Finding) {
 func (in Input) foundBefore(want *Lookup) string {
 	was := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionBlueFieldContainerImageAvailable)
 	image := in.Bridge.Status.BlueFieldContainerImage
-	repository, tag, _ := cutImage(image)
-	if was == nil || was.Reason != imageFound || !valid.Image(image) || repository != want.Repository || tag == nil {
+	_, tag, _ := cutImage(image)
+	if was == nil || was.Reason != imageFound || !valid.Image(image) || tag == nil || image != want.Found(*tag) {
 		return ""
 	}
 	if want.Version == *tag || want.Version == "" && was.ObservedGeneration == in.Bridge.Generation {

@@ -109,6 +109,13 @@ func (t *templater) template(of pair) {
 // render makes a template anew, if anything that it is made from has changed, or the template itself.
 func (t *templater) render(of pair, key types.NamespacedName, flavor *dpf.DPUFlavor, says map[string]string, is *corev1.ConfigMap) {
 	from := t.source(flavor)
+	pullCA, problem := t.pullCA(t.Image)
+	if problem != nil {
+		problem.Condition = templated
+		t.Find(*problem)
+		return
+	}
+	from.PullCA = pullCA
 	says[names.AnnotationTemplateRelease] = t.release()
 	says[names.AnnotationTemplateInputs] = inputsOf(from)
 	if is != nil && holds(is.Annotations, says) && is.Data[dpf.TemplateKey] == is.Annotations[names.AnnotationTemplateContent] && holds(is.Labels, t.labels()) {

@@ -113,6 +113,9 @@ func TestATemplateIsMadeAnewIfAnythingChanges(t *testing.T) {
 		"the OS image": func(in *bridge.Input) { in.Bridge.Spec.MachineOSImage = "example.com/os:9" },
 		"the flavor":   func(in *bridge.Input) { in.Templates.Flavors[0].Spec.OVS.RawConfigScript = "ovs-vsctl show" },
 		"the MTU":      func(in *bridge.Input) { in.Templates.Configs[0].Spec.Networking.HighSpeedMTU = 9000 },
+		"the CA": func(in *bridge.Input) {
+			trusts(in, map[string]string{"quay.io": someCA}, map[string]string{"ca-bundle.crt": someCA})
+		},
 		"the mode":     zeroTrust("zero-trust", ""),
 		"the flavor's": zeroTrust("", "zero-trust"),
 		"its text": func(in *bridge.Input) {

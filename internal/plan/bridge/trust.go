@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,16 @@ func (in Input) authority(registry string) (string, *finding.Finding) {
 	return authorities(in.RegistryCAs, key, strings.Replace(registry, ":", "..", 1), "spec.additionalTrustedCA of image.config.openshift.io/cluster")
 }
 
+// pullCA is the CA of the registry that DPUs pull an image from. That of the cluster's own registry, at its route, is the ingress's.
+func (in Input) pullCA(image string) (string, *finding.Finding) {
+	registry := registryOf(image)
+	authority, problem := in.authority(registry)
+	if authority == "" && in.ImageConfig != nil && slices.Contains(in.ImageConfig.Status.ExternalRegistryHostnames, registry) {
+		authority = textOf(in.IngressCA, bundleKey)
+	}
+	return authority, problem
+}
+
 // authorities is what a ConfigMap has under a key; empty if none is named, or it has no such key.
 func authorities(is *corev1.ConfigMap, named types.NamespacedName, key, field string) (string, *finding.Finding) {
 	if named.Name == "" {
@@ -84,6 +95,13 @@ func authorities(is *corev1.ConfigMap, named types.NamespacedName, key, field st
 		return "", &f
 	}
 	return text, nil
+}
+
+func textOf(m *corev1.ConfigMap, key string) string {
+	if m == nil {
+		return ""
+	}
+	return m.Data[key]
 }
 
 // certificatesProblem says what is wrong with certificates in PEM; empty if nothing is. Every one of them must parse, because the API and the

@@ -1,11 +1,16 @@
 package bridge_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -13,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -94,3 +100,78 @@ func TestCAsThatCannotBeUsedAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// DPUs pull the image that a bridge or the mapping names, too, which nobody looks up.
+func TestDPUsTrustTheRegistryOfTheirImage(t *testing.T) {
+	ca, ingress := authority(t), authority(t)
+	pullCA := func(in bridge.Input) string {
+		p := bridge.Of(in)
+		NewWithT(t).Expect(p.Templates.Apply).To(HaveLen(1))
+		text := p.Templates.Apply[0].(*accore.ConfigMapApplyConfiguration).Data["BF_CFG_TEMPLATE"]
+		return caIn(t, text, "quay.io:8443")
+	}
+	g, in := NewWithT(t), templating(t)
+	in.Bridge.Spec.MachineOSImage = "quay.io:8443/example/os:1"
+	g.Expect(pullCA(in)).To(BeEmpty(), "most registries need none")
+	trusts(&in, map[string]string{"quay.io..8443": ca, "quay.io": "nonsense"}, map[string]string{})
+	g.Expect(pullCA(in)).To(Equal(ca))
+	in.RegistryCAs.Data = nil
+	in.ImageConfig.Status.ExternalRegistryHostnames = []string{"quay.io:8443"}
+	in.IngressCA = &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": ingress}}
+	g.Expect(pullCA(in)).To(Equal(ingress), "OpenShift's own registry, at its route")
+
+	in.Templates.Existing = applied(bridge.Of(in))
+	in.RegistryCAs.Data = map[string]string{"quay.io..8443": "to be told"}
+	p := bridge.Of(in)
+	g.Expect(toldOfTemplates(p)).To(Equal([]string{"TrustedCAInvalid"}))
+	g.Expect(p.Templates).To(Equal(bridge.Templating{Served: 1}), "the last good template stays")
+}
+
+// caIn is the CA of a registry in the target that a template installs.
+func caIn(t *testing.T, template, registry string) string {
+	t.Helper()
+	g := NewWithT(t)
+	live := files(g, []byte(template))
+	target := files(g, []byte(live["/var/target.ign"]))
+	return target["/etc/containers/certs.d/"+registry+"/ca.crt"]
+}
+
+// files of an ignition whose contents are gzip in base64, by path.
+func files(g Gomega, text []byte) map[string]string {
+	var config struct {
+		Storage struct {
+			Files []struct {
+				Path     string
+				Contents struct{ Source, Compression string }
+			}
+		}
+	}
+	g.Expect(json.Unmarshal(text, &config)).To(Succeed())
+	all := map[string]string{}
+	for _, f := range config.Storage.Files {
+		if f.Contents.Compression != "gzip" {
+			continue
+		}
+		zipped, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(f.Contents.Source, "data:;base64,"))
+		g.Expect(err).NotTo(HaveOccurred())
+		reader, err := gzip.NewReader(bytes.NewReader(zipped))
+		g.Expect(err).NotTo(HaveOccurred())
+		content, err := io.ReadAll(reader)
+		g.Expect(err).NotTo(HaveOccurred())
+		all[f.Path] = string(content)
+	}
+	return all
+}
+
+// someCA is a CA that no test connects with.
+const someCA = `-----BEGIN CERTIFICATE-----
+MIIBcTCCARegAwIBAgIUZHRNNXp5UbcIU9sISJY7Uzfssx4wCgYIKoZIzj0EAwIw
+DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MTE1ODI4WhgPMjEyNjExMDMxMTU4Mjha
+MA0xCzAJBgNVBAMMAmNhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEf3LI3/bW
+tdSjmI7+Llr6eJJCmaZkkFKudh6aTjhFeRileVw4j5tMBHNOk5rOCEBxKWsNrASE
+31to0JBkbGouuKNTMFEwHQYDVR0OBBYEFA25lbY/QO33fSBROS3XHuFOq6u3MB8G
+A1UdIwQYMBaAFA25lbY/QO33fSBROS3XHuFOq6u3MA8GA1UdEwEB/wQFMAMBAf8w
+CgYIKoZIzj0EAwIDSAAwRQIgHDMghMFOooAP8XRrXhzUPwtgaFMDbTJHFPP0EC2O
+ZA0CIQD3tZKX+Xt81QSELRZn7z+aFOmZ/KbQahLFgY/48fntoQ==
+-----END CERTIFICATE-----
+`
