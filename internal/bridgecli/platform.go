@@ -36,8 +36,10 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 	for _, read := range []struct {
 		key  types.NamespacedName
 		into client.Object
-	}{{key, hc}, {images, mapping}, {supportedVersions, supported}, {types.NamespacedName{Name: "version"}, management}} {
-		if err := ifThere(api.Get(ctx, read.key, read.into)); err != nil {
+		must bool // without it nothing can be said; of the others, a step says that they were not read
+	}{{key, hc, true}, {images, mapping, true}, {supportedVersions, supported, false}, {types.NamespacedName{Name: "version"}, management, false}} {
+		err := ifThere(api.Get(ctx, read.key, read.into))
+		if err != nil && (read.must || !apierrors.IsForbidden(err)) {
 			return p, fmt.Errorf("reading %T %s: %w", read.into, read.key, err)
 		}
 	}

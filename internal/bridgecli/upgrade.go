@@ -92,7 +92,7 @@ func (p Platform) operator() Step {
 func (p Platform) management(target *version.Version) Step {
 	const name = "management cluster"
 	if p.Management == nil || len(p.Management.Status.History) == 0 {
-		return Step{name, Look, "it reports no ClusterVersion: see that it runs a version that your HyperShift supports"}
+		return Step{name, Look, "it reports no ClusterVersion, or you may not read it: see that it runs a version that your HyperShift supports"}
 	}
 	newest := p.Management.Status.History[0]
 	runs, err := version.ParseSemantic(newest.Version)
@@ -111,7 +111,7 @@ func (p Platform) hyperShift(target *version.Version) Step {
 	const name = "MCE"
 	switch all := strings.Join(p.Supported, ", "); {
 	case len(p.Supported) == 0:
-		return Step{name, Look, "HyperShift's ConfigMap hypershift/supported-versions has no versions: see in MCE's documentation that it supports the release"}
+		return Step{name, Look, "HyperShift's ConfigMap hypershift/supported-versions has no versions, or you may not read it: see in MCE's documentation that it supports the release"}
 	case target == nil:
 		return Step{name, Look, fmt.Sprintf("HyperShift supports %s; the release names no version: give its tag beside the digest", all)}
 	case !slices.Contains(p.Supported, minor(target)):
@@ -131,6 +131,8 @@ func (p Platform) hosted(to string, target *version.Version) Step {
 		return blocked("the HostedCluster of this name is not the bridge's; see oooi bridge status")
 	case p.HostedCluster.DeletionTimestamp != nil:
 		return blocked("the HostedCluster is being deleted; see oooi bridge status")
+	case p.HostedCluster.Spec.Release.Image != from && because(p.Bridge) != "":
+		return blocked(fmt.Sprintf("the bridge has ocpReleaseImage %s, and the HostedCluster keeps %s: %s", from, p.HostedCluster.Spec.Release.Image, because(p.Bridge)))
 	case is.Rollout() == bridge.Rolling:
 		return Step{hostedCluster, Underway, fmt.Sprintf("its control plane is being brought to %s: wait until HostedClusterProgressing is False", from)}
 	case is.Rollout() == bridge.Unsaid:

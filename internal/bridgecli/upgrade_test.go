@@ -74,7 +74,11 @@ func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
 		"a bridge not ready": {func(p *bridgecli.Platform) {
 			p.Bridge.Status.Conditions[0] = metav1.Condition{Type: dpuv1.ConditionReady, Status: "False", Reason: "HostedClusterNotAvailable", Message: "wait"}
 		}, next, "done done done blocked later later", "HostedClusterNotAvailable: wait"},
-		"HyperShift has not begun":        {func(p *bridgecli.Platform) { p.Bridge.Spec.OCPReleaseImage = next }, next, "done done done underway later later", "being brought to " + next},
+		"HyperShift has not begun": {func(p *bridgecli.Platform) { p.Bridge.Spec.OCPReleaseImage = next }, next, "done done done underway later later", "being brought to " + next},
+		"the release is held back": {func(p *bridgecli.Platform) {
+			p.Bridge.Spec.OCPReleaseImage = next
+			p.Bridge.Status.Conditions[0] = metav1.Condition{Type: dpuv1.ConditionReady, Status: "False", Reason: "TemplatesAmbiguous", Message: "delete ConfigMap dpf/mine"}
+		}, next, "done done done blocked later later", "the HostedCluster keeps " + runs + ": TemplatesAmbiguous: delete ConfigMap dpf/mine"},
 		"there is no hosted cluster yet":  {func(p *bridgecli.Platform) { p.HostedCluster = nil }, runs, "done done done blocked later later", "there is no HostedCluster yet"},
 		"the hosted cluster is another's": {func(p *bridgecli.Platform) { p.HostedCluster.Labels = nil }, runs, "done done done blocked later later", "is not the bridge's"},
 		"the hosted cluster goes":         {func(p *bridgecli.Platform) { p.HostedCluster.DeletionTimestamp = &metav1.Time{} }, runs, "done done done blocked later later", "is being deleted"},

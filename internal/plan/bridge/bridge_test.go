@@ -380,12 +380,20 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 	}
 	r := bridge.Remains{
-		Input: in, DPUs: []dpf.DPU{{ObjectMeta: metav1.ObjectMeta{Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "dpf"}}}},
+		Input: in, DPUs: []dpf.DPU{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "dpf"}}}},
 		Secrets: []corev1.Secret{secret(key.Namespace, key.Name, ours(in.Bridge)), secret("dpf", "copy", ours(in.Bridge)), secret("dpf", "theirs", nil)},
 	}
 	g := NewWithT(t)
 	in.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "false"}
-	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", ContainSubstring("card")), HaveField("Cluster", BeNil()), HaveField("Inject.Refer", false)))
+	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", And(ContainSubstring("DPUs dpf/card of"), Not(ContainSubstring("ask who")))), HaveField("Cluster", BeNil()), HaveField("Inject.Refer", false)))
+
+	strange := r
+	strange.Bridge = in.Bridge.DeepCopy()
+	strange.DPUs = slices.Clone(r.DPUs)
+	strange.DPUs[0].Namespace = "theirs"
+	g.Expect(bridge.End(strange)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", HaveSuffix("; ask who made theirs/card, which are in a namespace of neither the DPUCluster nor the DPUDeployment"))))
+	strange.Bridge.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Namespace: "theirs", Name: "ovn"}
+	g.Expect(bridge.End(strange)).To(HaveField("Message", Not(ContainSubstring("ask who"))))
 
 	forced := r
 	forced.Bridge = in.Bridge.DeepCopy()

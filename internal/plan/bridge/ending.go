@@ -3,6 +3,7 @@ package bridge
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -63,8 +64,8 @@ func End(in Remains) Ending {
 		return Ending{Others: templates, Reason: dpuv1.ReasonCleanupInProgress, Message: "withdrawing the templates from which DPF installs DPUs"}
 	case cluster != nil && len(in.attached()) > 0 && !in.Forced():
 		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
-			"DPUs %s of DPUCluster %s still exist, and DPF needs the hosted cluster to remove them: delete them, or finish at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
-			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
+			"DPUs %s of DPUCluster %s still exist, and DPF needs the hosted cluster to remove them: delete them, or finish at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true%s",
+			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete, in.strange())}
 	case len(in.missed()) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"%s; or keep the remaining objects and finish with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
@@ -155,10 +156,23 @@ func (in Remains) attached() (all []string) {
 	}
 	for i := range in.DPUs {
 		if in.DPUs[i].Joins(ClusterKey(in.Bridge)) {
-			all = append(all, in.DPUs[i].Name)
+			all = append(all, in.DPUs[i].Namespace+"/"+in.DPUs[i].Name)
 		}
 	}
 	return all
+}
+
+// strange says which of the attached DPUs the owners of DPUCluster and DPUDeployment did not make: who may create DPUs in any namespace can name
+// the DPUCluster in one. They hold up the deletion too, because a DPU that has joined is removed through the hosted cluster, wherever it is.
+func (in Remains) strange() string {
+	cluster, deployment := ClusterKey(in.Bridge).Namespace, DeploymentKey(in.Bridge).Namespace
+	all := slices.DeleteFunc(in.attached(), func(name string) bool {
+		return strings.HasPrefix(name, cluster+"/") || deployment != "" && strings.HasPrefix(name, deployment+"/")
+	})
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; ask who made %s, which are in a namespace of neither the DPUCluster nor the DPUDeployment", some(all))
 }
 
 // Forced says whether the user wants the deletion to continue whatever DPF still needs.
