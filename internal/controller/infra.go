@@ -54,7 +54,7 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if seen.Input.Infra.DeletionTimestamp != nil {
 		return r.end(ctx, seen)
 	}
-	p, err := r.planned(ctx, seen.Input)
+	p, err := r.observe.Planned(ctx, seen.Input)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -4,6 +4,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -178,32 +179,20 @@ func (p parts) index(groups Groups) error {
 	return nil
 }
 
-// index adds the indexes of one kind: pruned objects by their owner, Infras and NetworkAttachmentDefinitions by the network that they share,
-// Infras and HostedClusters by the control-plane namespace, NodePools by their cluster, Services by what leads to them.
+// index adds the indexes of one kind: those by which it is observed and, for what is pruned, that of its owner.
 func index(indexer client.FieldIndexer, kind client.Object) error {
-	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
+	all := map[string]client.IndexerFunc{apply.IndexNames: apply.NamedBy}
 	switch kind.(type) {
-	case *v1alpha1.Infra:
-		if err := indexer.IndexField(context.Background(), kind, observe.IndexControlPlane, observe.ControlPlanes); err != nil {
-			return err
-		}
-		by, of = observe.IndexNAD, observe.AttachedNAD
-	case *hyperv1.HostedCluster:
-		if err := indexer.IndexField(context.Background(), kind, observe.IndexControlPlane, observe.ControlPlane); err != nil {
-			return err
-		}
-	case *hyperv1.NodePool:
-		by, of = observe.IndexCluster, observe.ClusterOf
-	case *nad.NetworkAttachmentDefinition:
-		if err := indexer.IndexField(context.Background(), kind, observe.IndexLayer2, observe.Layer2); err != nil {
-			return err
-		}
-	case *corev1.Service:
-		if err := indexer.IndexField(context.Background(), kind, observe.IndexLeading, observe.Leading); err != nil {
+	case *v1alpha1.Infra, *hyperv1.NodePool: // none is pruned
+		clear(all)
+	}
+	maps.Copy(all, observe.Indexes(kind))
+	for by, of := range all {
+		if err := indexer.IndexField(context.Background(), kind, by, of); err != nil {
 			return err
 		}
 	}
-	return indexer.IndexField(context.Background(), kind, by, of)
+	return nil
 }
 
 // soonest requeues after the shortest of the durations that are set.

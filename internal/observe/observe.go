@@ -30,6 +30,8 @@ type Observer struct {
 	Kinds *Kinds
 	// Listeners to control-plane namespaces.
 	Listeners *Listeners
+	// Eventless reads no Events, which are asked of the API server, and only explain why a pod does not start.
+	Eventless bool
 	// Now is the clock, for pauses and for the age of pods.
 	Now func() time.Time
 }

@@ -97,6 +97,9 @@ func (p *Pod) runs() bool {
 // lastWarning reads the last warning about an object from the API server itself: Events are many, and are not cached. It only explains: if
 // Events cannot be read, a child is planned and reported without it.
 func (o *Observer) lastWarning(ctx context.Context, of client.Object) string {
+	if o.Eventless {
+		return ""
+	}
 	about := fields.Set{"involvedObject.uid": string(of.GetUID()), "type": corev1.EventTypeWarning}
 	all := &corev1.EventList{}
 	if err := o.Live.List(ctx, all, client.InNamespace(of.GetNamespace()), client.MatchingFieldsSelector{Selector: about.AsSelector()}, client.Limit(mostEvents)); err != nil {

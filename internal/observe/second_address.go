@@ -1,4 +1,4 @@
-package controller
+package observe
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 // mostLeased is how many leases are looked for while a second instance gets its address. Beyond, it gets none.
 const mostLeased = 64
 
-// planned is the plan of an Infra in which no second instance gets an address that a machine leases: a pool that becomes smaller takes no lease
+// Planned is the plan of an Infra in which no second instance gets an address that a machine leases: a pool that becomes smaller takes no lease
 // away (docs/reference/dhcp-rules.md).
-func (r infraReconciler) planned(ctx context.Context, in input.Input) (plan.InfraPlan, error) {
+func (o *Observer) Planned(ctx context.Context, in input.Input) (plan.InfraPlan, error) {
 	for range mostLeased {
 		p := plan.Infra(in)
-		leased, err := r.observe.Leased(ctx, in.Infra, p.NewSeconds(in)...)
+		leased, err := o.Leased(ctx, in.Infra, p.NewSeconds(in)...)
 		if err != nil || len(leased) == 0 {
 			return p, err
 		}
