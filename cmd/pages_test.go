@@ -43,6 +43,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/CHECK.md", "oooi check", "TestTheCheckSeesAnOperatorComeAndGo"},
 	{"docs/CHECK.md", "kubectl", "TestTheCheckSaysWhatIsWrong"},
 	{"docs/DIAGNOSE.md", "oooi diagnose", "TestNothingIsFoundOfAHealthyWorker"},
+	{"docs/DIFF.md", "", "TestADiffSaysWhatAnApplyChanges"},
 	{"docs/DNS_SETUP.md", "oooi dns", "TestDigSeesTwoViews"},
 	{"docs/DNS_SETUP.md", "dig", "TestDigSeesTwoViews"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge create", "TestThePageOnBridgesLeadsToDPUs"},

@@ -24,7 +24,7 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), untilSignalled(newCheckCommand()), newCSRCommand(), newDiagnoseCommand(), newImagesCommand(), newImportCommand(),
+	root.AddCommand(newBridgeCommand(), newCSRCommand(), untilSignalled(newCheckCommand()), newDiagnoseCommand(), newDiffCommand(), newImagesCommand(), newImportCommand(),
 		newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
 	return root
 }

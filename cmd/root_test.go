@@ -24,7 +24,7 @@ func asProcess(t *testing.T, args ...string) (stdin io.Writer, signalled func(os
 		root.SetArgs(strings.Split(given, "\n"))
 		if err := root.Execute(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			os.Exit(ExitCode(err))
 		}
 		os.Exit(0)
 	}

@@ -98,3 +98,17 @@ func (p *prefixes) String() string {
 }
 
 func (p *prefixes) Type() string { return "cidrs" }
+
+// settingsOf reads the arguments and variables of the operator's container as the operator does. A newer one may have flags that this one lacks.
+func settingsOf(args []string, env func(string) string) (input.Settings, error) {
+	var flags managerFlags
+	var s input.Settings
+	cmd := &cobra.Command{FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}}
+	flags.bind(cmd)
+	bindSettings(cmd, &s)
+	s.Image, s.EnvoyImage = env("RELATED_IMAGE_OOOI"), env("RELATED_IMAGE_ENVOY")
+	if err := cmd.ParseFlags(args); err != nil {
+		return s, fmt.Errorf("reading the operator's arguments: %w", err)
+	}
+	return s, nil
+}

@@ -18,6 +18,7 @@
 //   - internal/checkcli: reviews of rights, which are not stored
 //   - internal/bridgecli: what the administrator has it make
 //   - internal/leasecli: leases that the administrator releases or imports
+//   - internal/diffcli: dry runs, which are not stored
 package apply
 
 import (

@@ -14,6 +14,7 @@ import (
 // over component.All.
 var listsOfThree = map[string]string{
 	"cmd/root.go Root":                              "a daemon's flags are its own",
+	"internal/change/client.go notices":             "workers notice another thing of each",
 	"internal/component/all.go All":                 "the description itself",
 	"internal/component/all.go DHCP":                "their names",
 	"internal/diagnose/facts.go Facts":              "a worker meets each of them at another stage of its boot",

@@ -21,7 +21,7 @@ type denial struct {
 }
 
 var (
-	pure      = []string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/managedfields", "internal/kept", "internal/csr", "internal/unroutable", "internal/kubelet", "internal/valid", "internal/component", "internal/bfcfg", "internal/dpfservices", "internal/moving", "internal/check", "internal/diagnose", "internal/picture", "internal/step"}
+	pure      = []string{"internal/endpoint", "internal/ipam", "internal/refgrant", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/managedfields", "internal/kept", "internal/csr", "internal/unroutable", "internal/kubelet", "internal/valid", "internal/component", "internal/bfcfg", "internal/dpfservices", "internal/moving", "internal/check", "internal/diagnose", "internal/picture", "internal/step", "internal/change"}
 	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status", "internal/webhook"}
 	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon", "internal/stages"}
 )

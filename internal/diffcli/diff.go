@@ -1,0 +1,166 @@
+package diffcli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/change"
+	"github.com/cldmnky/oooi/internal/foresee"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Settings are what the operator plans with.
+type Settings struct {
+	Input input.Settings
+	// Now is the API server's clock.
+	Now func() time.Time
+	// Notes say what of them is not known.
+	Notes []string
+}
+
+// Report is what a change does.
+type Report struct {
+	// Objects of the files that change, except Infras.
+	Objects []change.Object `json:"objects,omitempty"`
+	// Infras that change, those of the files first.
+	Infras []Infra `json:"infras,omitempty"`
+	// NotJudged is what could not be read, or is not foretold.
+	NotJudged []string `json:"notJudged,omitempty"`
+	// PassedOver are the objects of the files that the operator does not read.
+	PassedOver []string `json:"passedOver,omitempty"`
+}
+
+// Infra is what becomes of one Infra, and of its leases.
+type Infra struct {
+	change.Change
+	// Other: no file has it.
+	Other bool `json:"other,omitempty"`
+	// Leases that the change touches, by their addresses.
+	Leases []Lease `json:"leases,omitempty"`
+	// Updated is what becomes of the Infra once its pod templates are updated too; only for another operator.
+	Updated *change.Change `json:"updated,omitempty"`
+}
+
+// None says that nothing changes.
+func (r Report) None() bool { return len(r.Objects)+len(r.Infras) == 0 }
+
+// Of says what applying objects does.
+func Of(ctx context.Context, api client.Client, settings Settings, manifests []Manifest, namespace string) (Report, error) {
+	c := newCluster(api, homes(manifests, namespace))
+	all, passedOver, err := c.writes(ctx, manifests, namespace)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{PassedOver: passedOver}
+	var after []client.Object
+	for _, w := range all {
+		r.Objects = append(r.Objects, w.objects()...)
+		after = append(after, w.after)
+	}
+	d := differ{cluster: c, before: c.observer(settings), after: c.observer(settings).Over(after...)}
+	if err := d.provisioned(ctx, after); err != nil {
+		return r, err
+	}
+	if r.Infras, err = d.infras(ctx); err != nil {
+		return r, err
+	}
+	r.NotJudged = slices.Concat(settings.Notes, c.notes())
+	return r, nil
+}
+
+// homes are the namespaces of files.
+func homes(manifests []Manifest, namespace string) (all []string) {
+	for _, m := range manifests {
+		if at := m.GetNamespace(); at != "" {
+			all = append(all, at)
+		} else {
+			all = append(all, namespace)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (c *cluster) notes() (all []string) {
+	for _, right := range slices.Sorted(maps.Keys(c.unread)) {
+		all = append(all, "you may not "+right+": what depends on it counts as absent")
+	}
+	return all
+}
+
+// differ compares the cluster as it is with the cluster as it would be.
+type differ struct {
+	*cluster
+	before, after *observe.Observer
+	// ours are the Infras that the files have, or ask for.
+	ours []types.NamespacedName
+}
+
+// infras are the Infras that change.
+func (d *differ) infras(ctx context.Context) (all []Infra, err error) {
+	list := &v1alpha1.InfraList{}
+	if err := d.after.Reader.List(ctx, list); err != nil {
+		return nil, err
+	}
+	keys := slices.Clone(d.ours)
+	for i := range list.Items {
+		if key := client.ObjectKeyFromObject(&list.Items[i]); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		is, err := d.infra(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if is.Other = !slices.Contains(d.ours, key); !is.None() || len(is.Leases) > 0 {
+			all = append(all, is)
+		}
+	}
+	return all, nil
+}
+
+func (d *differ) infra(ctx context.Context, key types.NamespacedName) (is Infra, err error) {
+	before, err := foresee.Now(ctx, d.before, d.before.Planned, key)
+	if err != nil {
+		return is, err
+	}
+	after, err := foresee.Then(ctx, d.after, d.after.Planned, key, before)
+	if err != nil || after.Infra == nil {
+		return is, err
+	}
+	is.Change = change.Between(before, after)
+	is.Leases, err = d.leases(ctx, before, after)
+	return is, err
+}
+
+// provisioned notes the Infras of the files, and adds those that the files' HostedClusters ask for.
+func (d *differ) provisioned(ctx context.Context, written []client.Object) error {
+	for _, o := range written {
+		if _, infra := o.(*v1alpha1.Infra); infra {
+			d.ours = append(d.ours, client.ObjectKeyFromObject(o))
+		}
+	}
+	for _, o := range written {
+		if _, hc := o.(*hyperv1.HostedCluster); !hc {
+			continue
+		}
+		infra, err := foresee.Provisioned(ctx, d.before, d.after, client.ObjectKeyFromObject(o))
+		if err != nil {
+			return err
+		}
+		if infra != nil {
+			d.after = d.after.Over(infra)
+			d.ours = append(d.ours, client.ObjectKeyFromObject(infra))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package diffcli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Manifest is an object as a file has it.
+type Manifest struct {
+	*unstructured.Unstructured
+	File string
+}
+
+// Manifests reads the objects of files, of the files in directories, and of standard input ("-"), as kubectl apply -f does.
+func Manifests(stdin io.Reader, names []string) (all []Manifest, err error) {
+	for _, name := range names {
+		files := []string{name}
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			if files, err = within(name); err != nil {
+				return nil, err
+			}
+		}
+		for _, file := range files {
+			text, err := contents(stdin, file)
+			if err != nil {
+				return nil, err
+			}
+			objects, err := documents(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			for _, o := range objects {
+				all = append(all, Manifest{o, file})
+			}
+		}
+	}
+	return all, nil
+}
+
+func within(dir string) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !e.IsDir() {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	if err == nil && len(files) == 0 {
+		return nil, fmt.Errorf("%s has no *.yaml, *.yml or *.json", dir)
+	}
+	return files, err
+}
+
+func contents(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file)
+}
+
+func documents(text []byte) (all []*unstructured.Unstructured, err error) {
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for number := 1; ; number++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(doc, &u.Object); err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		switch {
+		case len(u.Object) == 0: // comments alone
+		case u.GetKind() == "" || u.GetAPIVersion() == "":
+			return nil, fmt.Errorf("document %d is no Kubernetes object: it must start with apiVersion and kind", number)
+		case u.IsList():
+			err := u.EachListItem(func(o runtime.Object) error {
+				all = append(all, o.(*unstructured.Unstructured))
+				return nil
+			})
+			if err != nil {
+				return nil, fmt.Errorf("document %d: %w", number, err)
+			}
+		default:
+			all = append(all, u)
+		}
+	}
+}

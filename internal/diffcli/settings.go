@@ -1,0 +1,61 @@
+package diffcli
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Parser reads the arguments and variables of the operator's container as the operator does.
+type Parser func(args []string, env func(name string) string) (input.Settings, error)
+
+// operator selects the operator's Deployment.
+var operator = client.MatchingLabels{"app.kubernetes.io/name": "oooi", "app.kubernetes.io/component": "manager"}
+
+// SettingsOf reads with what settings the operator in a namespace runs. If it is not found there, its defaults are assumed, and its images are
+// not known: that is noted.
+func SettingsOf(ctx context.Context, api client.Reader, namespace string, parse Parser) (Settings, error) {
+	all := &appsv1.DeploymentList{}
+	err := api.List(ctx, all, client.InNamespace(namespace), operator)
+	switch {
+	case apierrors.IsForbidden(err):
+		return unknown(parse, "you may not list deployments.apps in namespace "+namespace)
+	case err != nil:
+		return Settings{}, fmt.Errorf("reading the operator's Deployment: %w", err)
+	case len(all.Items) == 0:
+		return unknown(parse, "no operator runs in namespace "+namespace+" (see --operator-namespace)")
+	}
+	of, err := fromDeployment(all.Items[0], parse)
+	return Settings{Input: of}, err
+}
+
+func unknown(parse Parser, why string) (Settings, error) {
+	of, err := parse(nil, func(string) string { return "" })
+	return Settings{Input: of, Notes: []string{"the operator's flags and images, for which its defaults are assumed: " + why}}, err
+}
+
+// fromDeployment reads them of its first container.
+func fromDeployment(d appsv1.Deployment, parse Parser) (input.Settings, error) {
+	containers := d.Spec.Template.Spec.Containers
+	if len(containers) == 0 {
+		return input.Settings{}, fmt.Errorf("Deployment %s has no container", d.Name)
+	}
+	return parse(containers[0].Args, valueIn(containers[0].Env))
+}
+
+func valueIn(all []corev1.EnvVar) func(string) string {
+	return func(name string) string {
+		for _, e := range all {
+			if e.Name == name {
+				return e.Value
+			}
+		}
+		return ""
+	}
+}
