@@ -56,7 +56,8 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 	}
 	switch after := after.(type) {
 	case *v1alpha1.Infra:
-		return admission.Allowed("").WithWarnings(r.warnings(ctx, after)...)
+		was, _ := before.(*v1alpha1.Infra)
+		return admission.Allowed("").WithWarnings(r.warnings(ctx, was, after)...)
 	case *dpuv1.DPUHCPBridge:
 		return r.bridge(ctx, before, after)
 	}
@@ -113,13 +114,12 @@ func tooLarge(object runtime.Object) *finding.Finding {
 	return nil
 }
 
-func (r reviewer) warnings(ctx context.Context, infra *v1alpha1.Infra) []string {
-	unheard := *r.observer
-	unheard.Listeners = observe.NewListeners() // an Infra that is not stored gets no events
-	seen, err := unheard.Around(ctx, infra)
+func (r reviewer) warnings(ctx context.Context, before, after *v1alpha1.Infra) []string {
+	unheard := r.observer.Over() // an Infra that is not stored gets no events
+	seen, err := unheard.Around(ctx, after)
 	if err != nil {
-		r.log.Error(err, "looking around an Infra that is to be written", "namespace", infra.Namespace, "name", infra.Name)
+		r.log.Error(err, "looking around an Infra that is to be written", "namespace", after.Namespace, "name", after.Name)
 		return []string{notJudged}
 	}
-	return warningsOf(preflight.Of(seen.Input).Findings)
+	return warningsOf(append(preflight.Of(seen.Input).Findings, r.interruptions(ctx, before, after)...))
 }

@@ -122,7 +122,7 @@ func TestReadsThatHangHoldNobodyUp(t *testing.T) {
 		r := reviewer{observer: &observe.Observer{Reader: stuck{}, Kinds: observe.NewKinds(true, true)}, log: logr.Discard()}
 		answer := httptest.NewRecorder()
 		newGate(handlerOf(admission.HandlerFunc(func(ctx context.Context, _ admission.Request) admission.Response {
-			return admission.Allowed("").WithWarnings(r.warnings(ctx, &v1alpha1.Infra{})...)
+			return admission.Allowed("").WithWarnings(r.warnings(ctx, nil, &v1alpha1.Infra{})...)
 		}), logr.Discard())).ServeHTTP(answer, posted("192.0.2.1:1", review))
 		g.Expect(answer.Body.String()).To(ContainSubstring(notJudged))
 		g.Expect(time.Since(began)).To(Equal(patience))
@@ -163,6 +163,6 @@ func TestAnInfraThatIsNotStoredHearsOfNothing(t *testing.T) {
 	o := &observe.Observer{Reader: none, Live: none, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
 	infra := &v1alpha1.Infra{}
 	infra.Namespace, infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "tenant", "clusters-c1"
-	g.Expect(reviewer{observer: o, log: logr.Discard()}.warnings(t.Context(), infra)).To(ContainElement(HavePrefix("RefNotPermitted")))
+	g.Expect(reviewer{observer: o, log: logr.Discard()}.warnings(t.Context(), nil, infra)).To(ContainElement(HavePrefix("RefNotPermitted")))
 	g.Expect(o.Listeners.Of("clusters-c1")).To(BeEmpty())
 }
