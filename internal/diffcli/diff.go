@@ -34,7 +34,7 @@ type Report struct {
 	Infras []Infra `json:"infras,omitempty"`
 	// NotJudged is what could not be read, or is not foretold.
 	NotJudged []string `json:"notJudged,omitempty"`
-	// PassedOver are the objects of the files that the operator does not read.
+	// PassedOver are the objects of the files of which it is not foretold what they change.
 	PassedOver []string `json:"passedOver,omitempty"`
 }
 

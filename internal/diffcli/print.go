@@ -39,7 +39,7 @@ func Table(to io.Writer, r Report) error {
 		t.line(0, "Nothing changes.")
 	}
 	t.list(0, "Not judged", r.NotJudged)
-	t.list(0, "Passed over, because oooi does not read it", r.PassedOver)
+	t.list(0, "Passed over: what these change is not foretold", r.PassedOver)
 	return t.err
 }
 

@@ -1,0 +1,192 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+// foretold is what `oooi diff -o json` prints of one Infra.
+type foretold struct {
+	Infras []struct {
+		Pods     []struct{ Verb, Workload, IP string }
+		Services []struct {
+			Component, Effect string
+			Seconds           int
+		}
+		Clients []struct{ Says string }
+	}
+}
+
+// Each change is foretold and made, and then the pods that were replaced are counted by their UIDs, and the streams through both proxies
+// that were cut; a service that is to be away for a while is asked until it answers again.
+func TestWhatADiffForetellsIsWhatTheLabShows(t *testing.T) {
+	ctx := within(t, 15*time.Minute)
+	_, err := lab.Lab(ctx, "vlan", "148")
+	must(t, err)
+	network, infra := scene.BridgeNAD("vlan148", "br148"), infraOn("told", "192.168.148.0/24", "vlan148")
+	apply(t, ctx, network+"---\n"+infra)
+	d := foreteller{T: t, ctx: ctx}
+	d.serve(6)
+	d.client = neighbour(t, ctx, "told", "br148", "")
+	_, err = d.client.Lease(ctx)
+	must(t, err)
+	const again = "  extraEndpoints: [{name: again, hostnames: [again.example.com], port: 5001, protocol: TLS, target: {service: ignition-server-proxy, namespace: clusters-c1, port: 443}}]\n"
+	for _, c := range []struct {
+		what, components, more string
+		pods                   int
+	}{
+		{"lease time", "dhcp: {leaseTime: 2h}", "", 6},
+		{"resources of dhcp", "dhcp: {leaseTime: 2h, resources: {requests: {memory: 40Mi}}}", "", 6},
+		{"resources of dns", "dns: {resources: {requests: {memory: 40Mi}}}", "", 6},
+		{"endpoint", "dns: {resources: {requests: {memory: 40Mi}}}", again, 6},
+		{"endpoint goes", "dns: {resources: {requests: {memory: 40Mi}}}", "", 6},
+		{"resources of the proxy", "proxy: {resources: {requests: {memory: 70Mi}}}", "", 6},
+		{"one dns instance", "dns: {replicas: 1}, proxy: {resources: {requests: {memory: 70Mi}}}", "", 5},
+		{"resources of the only dns instance", "dns: {replicas: 1, resources: {requests: {memory: 41Mi}}}, proxy: {resources: {requests: {memory: 70Mi}}}", "", 5},
+	} {
+		d.changes(c.what, infra+"  infraComponents: {"+c.components+"}\n"+c.more, c.pods)
+	}
+}
+
+type foreteller struct {
+	*testing.T
+	ctx    context.Context
+	client *scene.Neighbour
+}
+
+// serve waits until each component serves, with so many pods in all.
+func (d foreteller) serve(pods int) {
+	d.Helper()
+	must(d.T, scene.Until(d.ctx, fmt.Sprintf("%d pods serve", pods), func(ctx context.Context) error {
+		for _, part := range []string{"DHCPReady", "DNSReady", "ProxyReady"} {
+			if c, err := conditionOf(ctx, "clusters", "infra/told", part); err != nil || c.Status != "True" {
+				return fmt.Errorf("%s: %s %s: %w", part, c.Reason, c.Message, err)
+			}
+		}
+		if n := len(d.uids()); n != pods {
+			return fmt.Errorf("there are %d pods", n)
+		}
+		return nil
+	}))
+}
+
+// uids of the pods that are Ready, by their workloads.
+func (d foreteller) uids() map[string]string {
+	d.Helper()
+	out := kubectl(d.T, d.ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=told", "-o",
+		`jsonpath={range .items[*]}{.metadata.labels.app\.kubernetes\.io/instance} {.metadata.uid} {.status.conditions[?(@.type=="Ready")].status} {.metadata.labels.hostedcluster\.densityops\.com/ordinal}{"\n"}{end}`)
+	all := map[string]string{}
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		if len(words) < 3 || words[2] != "True" {
+			continue
+		}
+		workload := words[0] + "-deployment"
+		if len(words) > 3 {
+			workload += "-" + words[3]
+		}
+		all[workload] = words[1]
+	}
+	return all
+}
+
+// changes foretells a change, makes it, and compares.
+func (d foreteller) changes(what, infra string, pods int) {
+	d.Helper()
+	out, _ := lab.Pipe(d.ctx, infra, "oooi", "diff", "-f", "-", "-o", "json") // exit code 1: something changes
+	var says foretold
+	must(d.T, json.Unmarshal([]byte(out), &says))
+	if len(says.Infras) != 1 {
+		d.Fatalf("%s: foretold is %s", what, out)
+	}
+	var replaced, cut []string
+	for _, p := range says.Infras[0].Pods {
+		if p.Verb == "replace" {
+			replaced = append(replaced, p.Workload)
+		}
+	}
+	proxies, streams := addressesOf(d.T, d.ctx, "told", "proxy"), map[string]func() error{}
+	for _, at := range proxies {
+		streams[at] = keepsAsking(d.ctx, dial(d.client, net.JoinHostPort(at, "6443")))
+		for _, c := range says.Infras[0].Clients {
+			if strings.HasPrefix(c.Says, "every stream through "+at+" ends") {
+				cut = append(cut, at)
+			}
+		}
+	}
+	was := d.uids()
+	away := d.asksDNS()
+	must(d.T, lab.Apply(d.ctx, infra))
+	must(d.T, scene.Until(d.ctx, "the change is made", func(context.Context) error {
+		is := d.uids()
+		for _, workload := range replaced {
+			if is[workload] == "" || is[workload] == was[workload] {
+				return fmt.Errorf("%s has its pod of before", workload)
+			}
+		}
+		return nil
+	}))
+	d.serve(pods)
+	passes(d.ctx, 5*time.Second) // what was not foretold would begin
+	d.serve(pods)
+	gap := away()
+	var did, ended []string
+	is := d.uids()
+	for _, workload := range slices.Sorted(maps.Keys(was)) {
+		if is[workload] != "" && is[workload] != was[workload] {
+			did = append(did, workload)
+		}
+	}
+	for _, at := range proxies {
+		if streams[at]() != nil {
+			ended = append(ended, at)
+		}
+	}
+	slices.Sort(replaced)
+	d.Logf("%s: replaced %v, streams cut %v, DNS without an answer for %.1f s; foretold %v", what, did, ended, gap.Seconds(), says.Infras[0].Services)
+	if !slices.Equal(did, replaced) {
+		d.Errorf("%s: replaced were %v, foretold %v", what, did, replaced)
+	}
+	if !slices.Equal(ended, cut) {
+		d.Errorf("%s: streams were cut through %v, foretold %v", what, ended, cut)
+	}
+}
+
+// asksDNS asks the instances in turn, as a resolver does, until what it returns is called: the longest time without an answer.
+func (d foreteller) asksDNS() func() time.Duration {
+	d.Helper()
+	servers := addressesOf(d.T, d.ctx, "told", "dns")
+	ctx, stop := context.WithCancel(d.ctx)
+	longest := make(chan time.Duration, 1)
+	go func() {
+		gap, last := time.Duration(0), time.Now()
+		for ctx.Err() == nil {
+			for _, server := range servers {
+				once, done := context.WithTimeout(ctx, time.Second)
+				at, err := d.client.Resolve(once, server, "ignition-server-clusters-c1.apps.mgmt.example.com")
+				done()
+				if err == nil && len(at) > 0 {
+					gap, last = max(gap, time.Since(last)), time.Now()
+					break
+				}
+			}
+			passes(ctx, 100*time.Millisecond)
+		}
+		longest <- gap
+	}()
+	return func() time.Duration {
+		stop()
+		return <-longest
+	}
+}
