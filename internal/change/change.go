@@ -145,5 +145,5 @@ func fresh(before, after []finding.Finding) (all []Finding) {
 			all = append(all, Finding{Code: f.Reason, Severity: f.Severity.Told(), Field: f.Field, Reason: f.Message})
 		}
 	}
-	return all
+	return slices.Compact(all) // each instance of a component may have it
 }

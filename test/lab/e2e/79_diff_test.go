@@ -104,11 +104,10 @@ func (d foreteller) uids() map[string]string {
 // changes foretells a change, makes it, and compares.
 func (d foreteller) changes(what, infra string, pods int) {
 	d.Helper()
-	out, _ := lab.Pipe(d.ctx, infra, "oooi", "diff", "-f", "-", "-o", "json") // exit code 1: something changes
+	out, failed := lab.Pipe(d.ctx, infra, "oooi", "diff", "-f", "-", "-o", "json") // exit code 1: something changes
 	var says foretold
-	must(d.T, json.Unmarshal([]byte(out), &says))
-	if len(says.Infras) != 1 {
-		d.Fatalf("%s: foretold is %s", what, out)
+	if err := json.Unmarshal([]byte(out), &says); err != nil || len(says.Infras) != 1 {
+		d.Fatalf("%s: foretold is %q: %v %v", what, out, err, failed)
 	}
 	var replaced, cut []string
 	for _, p := range says.Infras[0].Pods {
