@@ -14,6 +14,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 # What `oooi --version` says beside the release, so that `oooi check` tells two builds of one release apart. Without git: nothing.
 COMMIT ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty=.dirty 2>/dev/null)
 GO_BUILD = go build -buildvcs=false -ldflags "-s -w -X github.com/cldmnky/oooi/cmd.commit=$(COMMIT)"
+BINARY ?= bin/oooi
 GEN := go tool controller-gen
 TOOL := go tool -modfile=hack/tools/go.mod
 # The release that the manifests name.
@@ -29,7 +30,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build bin/oooi.
-	$(GO_BUILD) -o bin/oooi .
+	$(GO_BUILD) -o $(BINARY) .
 
 ##@ Tests
 .PHONY: test
@@ -166,9 +167,15 @@ undeploy: ## Remove every Infra and DPUHCPBridge while the operator can still cl
 run: ## Run the manager from here against the current cluster.
 	go run . manager --image=$(IMG) --envoy-image=$(ENVOY_IMG)
 
-.PHONY: image
-image: ## Build the container image as an OCI layout in dist/, without a container engine.
-	$(LAB) build oooi
+.PHONY: release
+release: ## Make dist/release of the commit: image and archives for amd64 and arm64, chart, SBOMs, provenance, checksums.
+	$(LAB) build helm
+	$(TESTENV); hack/release/run $(RELEASE) $(abspath dist/release)
+
+.PHONY: release-twice
+release-twice: release ## Make the release again, in a clone, and compare the bytes.
+	clone=$$(mktemp -d); trap 'rm -rf $$clone' EXIT; git clone -q . $$clone; $(MAKE) -s -C $$clone release; \
+	diff dist/release/SHA256SUMS $$clone/dist/release/SHA256SUMS; echo "the same bytes twice"
 
 ##@ Names that the seed promised
 .PHONY: manifests fmt vet test-e2e setup-test-e2e cleanup-test-e2e container-build container-push

@@ -28,6 +28,7 @@ import (
 // commands say what runs a page's command: a test by name, or "FILE: WORDS" for a program of the tree that contains these words.
 var commands = []struct{ page, begins, by string }{
 	{"README.md", "kubectl -n oooi-system rollout status", "Makefile: rollout status deployment/oooi-controller-manager"},
+	{"README.md", "kubectl oooi check", "TestKubectlRunsOooiAsAPlugin"},
 	{"README.md", "kubectl", "TestTheReadmesCommands"},
 	{"README.md", "bin/oooi", "TestTheReadmesCommands"},
 	{"README.md", "helm", "TestARelease"},
@@ -38,6 +39,11 @@ var commands = []struct{ page, begins, by string }{
 	{"README.md", "make test", ".ci/run: make test"},
 	{"docs/AIRGAP.md", "oooi images", "TestThePageOnAirGapsMirrors"},
 	{"docs/AIRGAP.md", "oc image mirror -f", "TestImagesAreWrittenForEachTool"},
+	{"docs/AIRGAP.md", "skopeo copy", "TestSkopeoPushesTheImage"},
+	{"docs/AIRGAP.md", "sha256sum", "hack/release/run: sha256sum -c SHA256SUMS"},
+	{"docs/AIRGAP.md", "helm install", "TestThePageOnAirGapsInstallsFromTheMirror"},
+	{"docs/AIRGAP.md", "make deploy", "test/lab/scene/scene.go: \"make\", \"deploy\""},
+	{"docs/AIRGAP.md", "make bundle", "TestThePageOnAirGapsMakesABundle"},
 	{"docs/AIRGAP.md", "kubectl apply -f mirrorset.yaml", "TestThePageOnAirGapsMirrors"},
 	{"docs/APPS_INGRESS.md", "", "TestThePageOnAppsIngress"},
 	{"docs/CHECK.md", "oooi check", "TestTheCheckSeesAnOperatorComeAndGo"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -26,7 +28,27 @@ func Root() *cobra.Command {
 	}
 	root.AddCommand(newBridgeCommand(), newCSRCommand(), untilSignalled(newCheckCommand()), newDiagnoseCommand(), newDiffCommand(), newImagesCommand(), newImportCommand(),
 		newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
+	if filepath.Base(os.Args[0]) == asPlugin {
+		namedByKubectl(root)
+	}
 	return root
+}
+
+// asPlugin is the name by which kubectl finds this binary as a plugin, and runs it as `kubectl oooi`.
+const asPlugin = "kubectl-oooi"
+
+// typed is the command in an example.
+var typed = regexp.MustCompile(`(^|\s)oooi `)
+
+// namedByKubectl lets help say what the user typed.
+func namedByKubectl(cmd *cobra.Command) {
+	if !cmd.HasParent() {
+		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl oooi"}
+	}
+	cmd.Example = typed.ReplaceAllString(cmd.Example, "${1}kubectl oooi ")
+	for _, sub := range cmd.Commands() {
+		namedByKubectl(sub)
+	}
 }
 
 // ofSubcommands makes a command that does nothing itself refuse an unknown subcommand, as the root does.

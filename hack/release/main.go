@@ -1,6 +1,7 @@
 // release makes what a release is besides the binary.
 //
 //	release bundle vN.N.N DIR [EXAMPLE.yaml…] < MANIFESTS   an OLM bundle of the rendered manifests
+//	release pack vN.N.N COMMIT SECONDS TOP DIR              the files of a release, of the binaries in DIR/linux-ARCH
 package main
 
 import (
@@ -10,11 +11,14 @@ import (
 	"io"
 	"log"
 	"os"
+	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/cldmnky/oooi/hack/release/bundle"
+	"github.com/cldmnky/oooi/hack/release/pack"
 )
 
 func main() {
@@ -26,10 +30,17 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) < 3 || args[0] != "bundle" {
-		return errors.New("usage: release bundle vN.N.N DIR [EXAMPLE.yaml…] < MANIFESTS")
+	switch {
+	case len(args) >= 3 && args[0] == "bundle":
+		return makeBundle(args[1], args[2], args[3:])
+	case len(args) == 6 && args[0] == "pack":
+		seconds, err := strconv.ParseInt(args[3], 10, 64)
+		if err != nil {
+			return fmt.Errorf("SECONDS since 1970 of the commit: %w", err)
+		}
+		return pack.Release{Version: args[1], Commit: args[2], When: time.Unix(seconds, 0).UTC(), Top: args[4], Dir: args[5]}.Make()
 	}
-	return makeBundle(args[1], args[2], args[3:])
+	return errors.New("usage: release bundle vN.N.N DIR [EXAMPLE.yaml…] < MANIFESTS, or release pack vN.N.N COMMIT SECONDS TOP DIR")
 }
 
 func makeBundle(release, dir string, files []string) error {

@@ -212,6 +212,22 @@ func TestAPackedChartIsWhole(t *testing.T) {
 	g.Expect(text).To(Equal(rendered(t)))
 }
 
+// Every image of what the page installs is at the mirror.
+func TestThePageOnAirGapsInstallsFromTheMirror(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs/AIRGAP.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	line := regexp.MustCompile(`(?m)^helm install oooi oooi-0.1.0.tgz (.*)$`).FindSubmatch(page)
+	g.Expect(line).NotTo(BeNil())
+	text, err := run("helm", append([]string{"template", "oooi", chart}, strings.Fields(string(line[1]))...)...)
+	g.Expect(err).NotTo(HaveOccurred())
+	images := regexp.MustCompile(`(?:image|value): "?(\S+:\S*v[0-9.]+)"?`).FindAllStringSubmatch(text, -1)
+	g.Expect(images).To(HaveLen(3))
+	for _, image := range images {
+		g.Expect(image[1]).To(HavePrefix("registry.example.com/oooi/"))
+	}
+}
+
 // The webhook's Service has the same labels: by its port only the one of metrics is scraped.
 func TestOnlyTheServiceOfMetricsIsScraped(t *testing.T) {
 	g := NewWithT(t)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -308,4 +309,37 @@ func equal(t *testing.T, what string, got, want any) {
 	if got, want := fields(t, got), fields(t, want); !reflect.DeepEqual(got, want) {
 		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
 	}
+}
+
+// The page's command makes a valid bundle of the digests that a site has.
+func TestThePageOnAirGapsMakesABundle(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(top, "docs/AIRGAP.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^make bundle .*$`).FindString(string(page))
+	dir, tree := t.TempDir(), absolute(t, top)
+	_, only, _ := strings.Cut(digest, "@")
+	if err := os.WriteFile(filepath.Join(dir, "oooi-v0.1.0.digest"), []byte(only+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("bash", "-euc", `make() { command make -s -C "$TREE" "$@"; }; `+line)
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "TREE="+tree, "ENVOY_DIGEST="+only, "KUBECTL="+filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"))
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	csv, err := os.ReadFile(filepath.Join(tree, "dist/bundle/manifests/oooi.clusterserviceversion.yaml"))
+	if err != nil || strings.Count(string(csv), "image: registry.example.com/oooi/") != 3 {
+		t.Errorf("%v: %d images are at the mirror", err, strings.Count(string(csv), "image: registry.example.com/oooi/"))
+	}
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	all, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
