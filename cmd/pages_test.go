@@ -65,6 +65,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/STATUS.md", "oooi status", "TestTheStatusIsAnExitCodeToo"},
 	{"docs/STATIC_IPAM.md", "oooi leases", "TestALeaseIsShownReleasedAndCarriedElsewhere"},
 	{"docs/MOVING_IN.md", "oooi import", "TestFilesOfServersBecomeAnInfra"},
+	{"docs/MOVING_IN.md", "oooi move", "TestNothingServesThereBeforeTheLastPodHereHasEnded"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/QUICKSTART_E2E.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},

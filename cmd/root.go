@@ -27,10 +27,7 @@ func Root() *cobra.Command {
 		root.AddCommand(untilSignalled(service))
 	}
 	root.AddCommand(newBridgeCommand(), newCSRCommand(), untilSignalled(newCheckCommand()), newDiagnoseCommand(), newDiffCommand(), newImagesCommand(), newImportCommand(),
-		newLeasesCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
-	if filepath.Base(os.Args[0]) == asPlugin {
-		namedByKubectl(root)
-	}
+		newLeasesCommand(), newMoveCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
 	return root
 }
 

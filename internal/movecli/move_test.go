@@ -1,0 +1,175 @@
+package movecli_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/movecli"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+const given = `{"of":"clusters/c1","addresses":{"dhcp":"192.168.100.7"},"pool":["192.168.100.40","192.168.100.60"]}`
+
+// two are two management clusters.
+type two struct {
+	*WithT
+	t          *testing.T
+	here, away client.Client
+	told       []string
+}
+
+func newTwo(t *testing.T) *two {
+	w := &two{WithT: NewWithT(t), t: t}
+	configs := make([]*rest.Config, 2)
+	var starting sync.WaitGroup
+	for n := range configs {
+		starting.Go(func() {
+			cluster, err := envtest.Start(false)
+			w.Expect(err).NotTo(HaveOccurred())
+			t.Cleanup(func() { _ = cluster.Stop() })
+			configs[n] = cluster.Admin
+		})
+	}
+	starting.Wait()
+	for n, to := range []*client.Client{&w.here, &w.away} {
+		api, err := client.New(configs[n], client.Options{Scheme: controller.Scheme()})
+		w.Expect(err).NotTo(HaveOccurred())
+		*to = api
+	}
+	w.makes(w.here, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	network := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan100"}, Spec: nad.Spec{Config: `{"cniVersion":"0.3.1","type":"bridge","bridge":"br0"}`}}
+	network.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "clusters"}
+	w.makes(w.here, network)
+	w.makes(w.here, infra())
+	w.makes(w.here, lease("192.168.100.50", "52:54:00:00:00:01", &v1alpha1.VMReference{Namespace: "clusters-c1", Name: "w1", UID: "1"}))
+	w.makes(w.here, &v1alpha1.DHCPServer{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp"}, Spec: v1alpha1.DHCPServerSpec{
+		NetworkConfig: v1alpha1.DHCPNetworkConfig{Attachment: v1alpha1.Attachment{NetworkAttachmentDefinition: "vlan100"}, CIDR: "192.168.100.0/24", ServerIP: "192.168.100.7"},
+		LeaseConfig:   v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.40", RangeEnd: "192.168.100.60", LeaseTime: metav1.Duration{Duration: time.Hour}},
+	}})
+	w.makes(w.here, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp-0", Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: "clusters"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "dhcp", Image: "oooi"}}},
+	})
+	return w
+}
+
+func infra() *v1alpha1.Infra {
+	i := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", Annotations: map[string]string{names.AnnotationGiven: given}}}
+	i.Spec.NetworkConfig = v1alpha1.NetworkConfig{CIDR: "192.168.100.0/24", NetworkAttachmentDefinition: "vlan100", NetworkAttachmentNamespace: "default"}
+	i.Spec.InfraComponents.DNS.BaseDomain, i.Spec.InfraComponents.DNS.ClusterName, i.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "example.com", "c1", "clusters-c1"
+	i.Spec.ExtraEndpoints = []v1alpha1.ExtraEndpoint{{Name: "registry", Hostnames: []v1alpha1.DNSNameOrWildcard{"registry.example.com"}, Port: 443, Protocol: "TLS", Target: v1alpha1.EndpointTarget{Service: "registry", Port: 5000}}}
+	return i
+}
+
+func lease(ip, mac string, vm *v1alpha1.VMReference) *v1alpha1.DHCPLease {
+	l := &v1alpha1.DHCPLease{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp-" + ip, Labels: map[string]string{names.LabelOwnerUID: "uid-1"}}}
+	l.Spec = v1alpha1.DHCPLeaseSpec{
+		IP: v1alpha1.IPv4Address(ip), MAC: v1alpha1.MACAddress(mac), VMRef: vm, ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound,
+		DurableUntilTime: metav1.NewMicroTime(time.Now().Add(-time.Minute)),
+		History:          []v1alpha1.FormerLease{{MAC: "52:54:00:00:00:09", UntilTime: metav1.Now().Rfc3339Copy(), Ended: v1alpha1.LeaseEndReleased}},
+	}
+	return l
+}
+
+func (w *two) makes(in client.Client, o client.Object) {
+	w.t.Helper()
+	w.Expect(in.Create(w.t.Context(), o)).To(Succeed())
+}
+
+func (w *two) infraIn(api client.Client) *v1alpha1.Infra {
+	i := &v1alpha1.Infra{}
+	w.Expect(api.Get(w.t.Context(), types.NamespacedName{Namespace: "clusters", Name: "c1"}, i)).To(Succeed())
+	return i
+}
+
+func (w *two) cutOver(patience time.Duration) movecli.CutOver {
+	return movecli.CutOver{
+		From: w.here, To: w.away, Infra: types.NamespacedName{Namespace: "clusters", Name: "c1"}, Patience: patience,
+		Tell: func(what string) { w.told = append(w.told, what) },
+	}
+}
+
+func TestNothingServesThereBeforeTheLastPodHereHasEnded(t *testing.T) {
+	w := newTwo(t)
+	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError(ContainSubstring("the other cluster, Namespace clusters: ")))
+	w.Expect(w.infraIn(w.here).Spec).To(Equal(infra().Spec), "nothing is interrupted where the other cluster is not ready")
+
+	w.makes(w.away, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	w.admits(t.TempDir())
+	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError(And(HavePrefix("still here: Pod c1-dhcp-0, DHCPServer c1-dhcp: "), ContainSubstring("run this again"))))
+	w.Expect(w.infraIn(w.away).Annotations).To(HaveKeyWithValue(names.AnnotationPaused, "true"))
+	w.Expect(*w.infraIn(w.here).Spec.InfraComponents.DHCP.Enabled).To(BeFalse())
+	there := w.infraIn(w.away)
+	there.Annotations[names.AnnotationGiven] = "{}"
+	w.Expect(w.away.Update(t.Context(), there)).To(Succeed())
+	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError("the other cluster has an Infra clusters/c1 with addresses of its own: remove that first"))
+	there.Annotations[names.AnnotationGiven] = given
+	w.Expect(w.away.Update(t.Context(), there)).To(Succeed())
+	foreign := lease("192.168.100.50", "52:54:00:00:00:0f", nil)
+	w.makes(w.away, foreign)
+
+	done := make(chan error, 1)
+	go func() { done <- w.cutOver(time.Minute).Run(context.WithoutCancel(t.Context())) }()
+	w.Consistently(done, time.Second).ShouldNot(Receive())
+	last := lease("192.168.100.51", "52:54:00:00:00:02", nil)
+	w.makes(w.here, last) // what the daemon wrote last
+	w.Expect(w.here.Delete(t.Context(), &v1alpha1.DHCPServer{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp"}})).To(Succeed())
+	w.Consistently(func() map[string]string { return w.infraIn(w.away).Annotations }, time.Second).Should(HaveKey(names.AnnotationPaused))
+	w.Expect(w.here.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp-0"}}, client.GracePeriodSeconds(0))).To(Succeed())
+	w.Eventually(done).WithTimeout(time.Minute).Should(Receive(MatchError(HavePrefix("the other cluster has a lease c1-dhcp-192.168.100.50 of another client, 52:54:00:00:00:0f: "))))
+	w.Expect(w.infraIn(w.away).Annotations).To(HaveKey(names.AnnotationPaused))
+	w.Expect(w.away.Delete(t.Context(), foreign)).To(Succeed())
+	w.Expect(w.cutOver(time.Minute).Run(t.Context())).To(Succeed())
+
+	there = w.infraIn(w.away)
+	w.Expect(there.Spec).To(Equal(infra().Spec), "as it was before it was switched off")
+	w.Expect(there.Annotations).To(Equal(map[string]string{names.AnnotationGiven: given}))
+	w.Expect(w.infraIn(w.here).Annotations).To(HaveKey(names.AnnotationPaused))
+	network := &nad.NetworkAttachmentDefinition{}
+	w.Expect(w.away.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "vlan100"}, network)).To(Succeed())
+	w.Expect(network.Annotations).To(HaveKeyWithValue(names.AnnotationAllowedNamespaces, "clusters"))
+	carried := &v1alpha1.DHCPLeaseList{}
+	w.Expect(w.away.List(t.Context(), carried)).To(Succeed())
+	w.Expect(carried.Items).To(HaveLen(2))
+	machine, other := carried.Items[0], carried.Items[1]
+	w.Expect(machine.Spec.VMRef).To(BeNil(), "it would end by the machine's absence")
+	w.Expect(machine.Spec.DurableUntilTime.Time).To(BeTemporally("~", time.Now().Add(48*time.Hour), time.Minute))
+	w.Expect(machine.Spec.History).To(HaveLen(1))
+	w.Expect(machine.Labels).NotTo(HaveKey(names.LabelOwnerUID))
+	w.Expect(other.Spec.DurableUntilTime.Time).To(BeTemporally("<", time.Now()), "as its client was promised")
+
+	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError("Infra clusters/c1 serves in the other cluster already: there is nothing to move"))
+}
+
+// admits tries the files of a dry run on the other cluster.
+func (w *two) admits(dir string) {
+	w.t.Helper()
+	m, err := movecli.Read(w.t.Context(), w.here, w.cutOver(0).Infra, time.Now())
+	w.Expect(err).NotTo(HaveOccurred())
+	files, err := m.Files(dir)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(files).To(Equal([]string{dir + "/1-network.yaml", dir + "/2-infra.yaml", dir + "/3-leases.yaml"}))
+	w.Expect(m.Left).To(ConsistOf("extraEndpoints registry is Service registry: create it there"))
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		w.Expect(err).NotTo(HaveOccurred())
+		objects, err := envtest.Objects(text, controller.Scheme())
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(objects).To(HaveLen(1))
+		w.Expect(w.away.Create(w.t.Context(), objects[0], client.DryRunAll)).To(Succeed(), f)
+	}
+}
