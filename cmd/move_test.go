@@ -19,8 +19,8 @@ contexts: [{name: east, context: {cluster: one}}, {name: west, context: {cluster
 `), 0o600)).To(Succeed())
 	for says, args := range map[string][]string{
 		"--to west is this cluster, https://127.0.0.1:1: name the context of the other one": {"c1", "--to", "west"},
-		`--to north: finding the cluster: context "north" does not exist`:                     {"c1", "--to", "north"},
-		`required flag(s) "to" not set`:                                                       {"c1"},
+		`--to north: finding the cluster: context "north" does not exist`:                   {"c1", "--to", "north"},
+		`required flag(s) "to" not set`:                                                     {"c1"},
 	} {
 		root := Root()
 		root.SetOut(&bytes.Buffer{})
