@@ -19,6 +19,7 @@
 //   - internal/bridgecli: what the administrator has it make
 //   - internal/leasecli: leases that the administrator releases or imports
 //   - internal/diffcli: dry runs, which are not stored
+//   - internal/movecli: an Infra, its network and its leases that the administrator moves
 package apply
 
 import (

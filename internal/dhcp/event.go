@@ -80,6 +80,15 @@ func (h Event) who() string {
 	return h.Client.String()
 }
 
+// record logs each write that begins or ends a lease, and leaves none out: with a collector of logs it is the history that no limit shortens
+// (docs/adr/0021-who-had-an-address.md).
+func (s *Server) record(w written) {
+	switch r := w.stored; w.Why {
+	case "bound", "released", "declined", "restored":
+		s.Log.Info("lease", "state", r.State, "ip", r.IP, "client", r.Client, "clientID", r.ClientID, "hostname", r.Hostname, "vm", r.VM.Name, "since", r.Since.Time(), "until", r.Horizon, "why", w.Why)
+	}
+}
+
 // tell reports a successful write as an event.
 func (s *Server) tell(d pool.Decision, r lease.Record) {
 	h := Event{IP: r.IP, Client: r.Client, VM: r.VM, Hostname: r.Hostname}

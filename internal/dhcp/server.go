@@ -207,15 +207,6 @@ func (s *Server) follow(w written) {
 	s.tell(w.Decision, w.stored)
 }
 
-// record logs each write that begins or ends a lease, and leaves none out: with a collector of logs it is the history that no limit shortens
-// (docs/adr/0021-who-had-an-address.md).
-func (s *Server) record(w written) {
-	switch r := w.stored; w.Why {
-	case "bound", "released", "declined", "restored":
-		s.Log.Info("lease", "state", r.State, "ip", r.IP, "client", r.Client, "clientID", r.ClientID, "hostname", r.Hostname, "vm", r.VM.Name, "since", r.Since.Time(), "until", r.Horizon, "why", w.Why)
-	}
-}
-
 func older(received time.Time, than time.Duration) bool {
 	return time.Since(received.Round(0)).Abs() > than
 }

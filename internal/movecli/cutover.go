@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -142,11 +143,11 @@ func (c CutOver) serving(ctx context.Context) (left []string, err error) {
 	for _, p := range pods.Items {
 		left = append(left, "Pod "+p.Name)
 	}
-	for component, server := range map[string]client.Object{"dhcp": &v1alpha1.DHCPServer{}, "dns": &v1alpha1.DNSServer{}, "proxy": &v1alpha1.ProxyServer{}} {
-		name := names.Child(c.Infra.Name, component)
+	for _, of := range component.All {
+		name, server := names.Child(c.Infra.Name, string(of.Name)), of.New()
 		switch err := c.From.Get(ctx, types.NamespacedName{Namespace: c.Infra.Namespace, Name: name}, server); {
 		case err == nil:
-			left = append(left, fmt.Sprintf("%T %s", server, name)[len("*v1alpha1."):])
+			left = append(left, of.Kind+" "+name)
 		case !apierrors.IsNotFound(err):
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -73,7 +74,7 @@ func (m *Move) readNetwork(ctx context.Context, from client.Client) error {
 		key.Namespace = m.Infra.Namespace
 	}
 	switch err := from.Get(ctx, key, network); {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		m.leave("NetworkAttachmentDefinition %s does not exist here: create it there", key)
 		return nil
 	case err != nil:
