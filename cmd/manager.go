@@ -5,21 +5,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cldmnky/oooi/internal/check"
 	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/live"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -39,6 +44,7 @@ type managerFlags struct {
 	metricsSecure, elect         bool
 	namespace, logLevel          string
 	webhookAddress, webhookCerts string
+	uiAddress                    string
 	vlanServices, dpuBridge      bool
 	bridges                      bridge.Settings
 }
@@ -68,6 +74,7 @@ func (flags *managerFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&flags.namespace, "leader-election-namespace", "", "namespace of the leader election Lease and of the webhook's Secret (default: the pod's)")
 	f.StringVar(&flags.webhookAddress, "webhook-bind-address", "0", "ip:port of the admission webhook; 0 disables it")
 	f.StringVar(&flags.webhookCerts, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhook, which e.g. cert-manager renews (default: the manager creates and renews them in a Secret)")
+	f.StringVar(&flags.uiAddress, "ui-bind-address", "0", "ip:port of the pages that oooi ui shows, over HTTPS, to whom the API server knows and for what it allows them to read; 0 disables them")
 	f.BoolVar(&flags.vlanServices, "vlan-services", true, "reconcile Infras and their children")
 	f.BoolVar(&flags.dpuBridge, "dpu-bridge", true, "reconcile DPUHCPBridges")
 	f.StringVar(&flags.bridges.MetalLBNamespace, "metallb-namespace", "metallb-system", "namespace of MetalLB and its IPAddressPools")
@@ -105,7 +112,38 @@ func runManager(ctx context.Context, flags managerFlags, settings input.Settings
 	if err := metrics.Registry.Register(controller.Conditions(manager.GetClient(), flags.groups())); err != nil {
 		return err
 	}
+	if err := flags.serveUI(ctx, manager, admission); err != nil {
+		return err
+	}
 	return manager.Start(ctx)
+}
+
+// serveUI adds the pages, served with the webhook's certificate, as metrics are.
+func (flags managerFlags) serveUI(ctx context.Context, manager ctrl.Manager, admission webhook.Options) error {
+	if flags.uiAddress == "0" {
+		return nil
+	}
+	config, connections := manager.GetConfig(), manager.GetHTTPClient()
+	api, err := client.New(config, client.Options{Scheme: manager.GetScheme(), Mapper: manager.GetRESTMapper(), HTTPClient: connections})
+	if err != nil {
+		return err
+	}
+	reviews, err := kubernetes.NewForConfigAndClient(config, connections)
+	if err != nil {
+		return err
+	}
+	pages := live.New(ctx, live.NewReviews(api, reviews, time.Now).Who)
+	options := server.Options{BindAddress: flags.uiAddress, SecureServing: true, ExtraHandlers: map[string]http.Handler{"/": pages}}
+	admission.ServeBy(&options)
+	// controller-runtime's server of metrics renews certificates; its filter puts the pages in place of the metrics, too.
+	options.FilterProvider = func(*rest.Config, *http.Client) (server.Filter, error) {
+		return func(logr.Logger, http.Handler) (http.Handler, error) { return pages, nil }, nil
+	}
+	serving, err := server.NewServer(options, config, connections)
+	if err != nil {
+		return fmt.Errorf("--ui-bind-address %q: %w", flags.uiAddress, err)
+	}
+	return manager.Add(serving)
 }
 
 // groups that are enabled.

@@ -7,6 +7,7 @@
 //   - internal/apply: all that a plan says
 //   - internal/status: status
 //   - internal/controller: reviews of requests for its metrics, which are not stored
+//   - internal/live: likewise, for its pages
 //   - internal/webhook: its certificate's Secret, and that certificate in webhook configurations
 //   - internal/guest/appsingress: the Service of *.apps, in hosted clusters
 //   - internal/guest/approve: approvals of certificate requests, and the ClusterRoleBinding of DPF's pods, in hosted clusters

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/step"
@@ -88,22 +89,26 @@ func (r reader) machines() (all step.Read[[]diagnose.Machine]) {
 	return all
 }
 
+// machinesAtOnce is how many are in memory at a time as KubeVirt wrote them, with 10 KiB each.
+const machinesAtOnce = 50
+
 func (r reader) ofKubeVirt(kind, resource string) (all []machine, unread string) {
-	list, unread := readUnstructured(r, kubevirt.WithKind(kind+"List"), r.controlPlane, resource)
-	for _, u := range list {
-		var m machine
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m) == nil {
-			all = append(all, m)
+	list := unstructured.UnstructuredList{}
+	for {
+		list.SetGroupVersionKind(kubevirt.WithKind(kind + "List"))
+		if unread := r.list(&list, r.controlPlane, resource, client.Limit(machinesAtOnce), client.Continue(list.GetContinue())); unread != "" {
+			return nil, unread
+		}
+		for _, u := range list.Items {
+			var m machine
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m) == nil {
+				all = append(all, m)
+			}
+		}
+		if list.GetContinue() == "" {
+			return all, ""
 		}
 	}
-	return all, unread
-}
-
-func readUnstructured(r reader, kind schema.GroupVersionKind, namespace, resource string) ([]unstructured.Unstructured, string) {
-	list := unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind)
-	unread := r.list(&list, namespace, resource)
-	return list.Items, unread
 }
 
 // ofMachine is a VirtualMachine with its instance; nil if it has none.

@@ -12,8 +12,8 @@ const (
 	// asks for its changes.
 	pause = time.Second
 	idle  = 5 * time.Second
-	// share of the time that is spent reading: where a reading takes long, the pauses are longer.
-	shareOfTime = 4
+	// pausesTake is how many times as long as a reading the pause after it is, at least: where readings take long, they are fewer.
+	pausesTake = 2
 )
 
 // feeds are what is being read, by key.
@@ -91,7 +91,7 @@ func (f *feeds) run(ctx context.Context, one *feed) {
 		<-f.reading
 		one.set(state{show, err})
 		select {
-		case <-time.After(max(pause, shareOfTime*time.Since(began))):
+		case <-time.After(max(pause, pausesTake*time.Since(began))):
 		case <-ctx.Done():
 			return
 		}

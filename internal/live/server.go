@@ -50,6 +50,7 @@ const (
 
 // Server serves pages to whom Who lets in.
 type Server struct {
+	ctx     context.Context //nolint:containedctx // streams end with the process, not with a request
 	who     func(*http.Request) (Viewer, error)
 	feeds   *feeds
 	streams *share.Places[string]
@@ -58,7 +59,7 @@ type Server struct {
 
 // New serves until the context ends. who is asked for each request; its error may be a Refusal.
 func New(ctx context.Context, who func(*http.Request) (Viewer, error)) *Server {
-	s := &Server{who: who, feeds: newFeeds(ctx), streams: share.New[string](mostStreams, mostOfOne), mux: http.NewServeMux()}
+	s := &Server{ctx: ctx, who: who, feeds: newFeeds(ctx), streams: share.New[string](mostStreams, mostOfOne), mux: http.NewServeMux()}
 	s.mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", picture.Style))
 	s.mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", picture.Script))
 	for _, page := range []string{"/", "/infras/{namespace}/{name}", "/infras/{namespace}/{name}/workers/{worker}"} {

@@ -29,6 +29,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, of shows) error 
 	defer s.streams.Leave(of.viewer.Name)
 	ctx, cancel := context.WithTimeout(r.Context(), judgedFor)
 	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	if err := s.event(w, control, fmt.Sprintf("retry: %d\n\n", again.Milliseconds())); err != nil {

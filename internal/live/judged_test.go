@@ -1,0 +1,235 @@
+package live_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/live"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+const canary = "canary-of-a-token"
+
+var cluster *envtest.Cluster
+
+func TestMain(m *testing.M) {
+	var err error
+	if cluster, err = envtest.Start(false); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := cluster.Stop(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// ground is a management cluster with an Infra in each of some namespaces, and the pages as the manager serves them.
+type ground struct {
+	Gomega
+	*testing.T
+	admin client.Client
+	url   string
+}
+
+func newGround(t *testing.T, namespaces ...string) ground {
+	t.Helper()
+	g := ground{Gomega: NewWithT(t), T: t}
+	var err error
+	g.admin, err = client.New(cluster.Admin, client.Options{Scheme: controller.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, namespace := range namespaces {
+		g.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-c1"}})
+		infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1"}}
+		infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1"}
+		infra.Spec.NetworkConfig.CIDR, infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "192.168.100.0/24", "vlan100"
+		g.create(infra, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace + "-c1", Name: "token-c1-91bf131f"}, Data: map[string][]byte{"token": []byte(canary)}})
+		g.leases(namespace, 1)
+	}
+	config := rest.CopyConfig(cluster.Manager)
+	config.QPS = -1
+	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	reviews, err := kubernetes.NewForConfig(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	server := httptest.NewServer(live.New(t.Context(), live.NewReviews(api, reviews, time.Now).Who))
+	t.Cleanup(server.CloseClientConnections)
+	g.url = server.URL
+	return g
+}
+
+func (g ground) create(all ...client.Object) {
+	g.Helper()
+	for _, o := range all {
+		g.Expect(g.admin.Create(g.Context(), o)).To(Succeed())
+	}
+}
+
+// leases are of workers worker-NAMESPACE-NUMBER.
+func (g ground) leases(namespace string, numbers ...int) {
+	for _, i := range numbers {
+		ip := fmt.Sprintf("192.168.%d.%d", 100+i/200, i%200+1)
+		g.create(&v1alpha1.DHCPLease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1-dhcp-" + ip, Labels: map[string]string{names.LabelInfra: "c1"}},
+			Spec: v1alpha1.DHCPLeaseSpec{IP: v1alpha1.IPv4Address(ip), MAC: v1alpha1.MACAddress(fmt.Sprintf("52:54:00:00:%02x:%02x", i/256, i%256)), Hostname: fmt.Sprintf("worker-%s-%d", namespace, i),
+				ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))}})
+	}
+}
+
+// user is a new one, with rights in one namespace, or in all ("*"); each is "verb resource…". It returns the user's token.
+func (g ground) user(name, namespace string, rights ...string) string {
+	g.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	g.create(account)
+	request := &authenticationv1.TokenRequest{}
+	g.Expect(g.admin.SubResource("token").Create(g.Context(), account, request)).To(Succeed())
+	var rules []rbacv1.PolicyRule
+	for _, r := range rights {
+		words := strings.Fields(r)
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"*"}, Verbs: words[:1], Resources: words[1:]})
+	}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: name}}
+	switch {
+	case len(rules) == 0:
+	case namespace == "*":
+		g.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}, Subjects: subjects})
+	default:
+		g.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: rules},
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: subjects})
+	}
+	return request.Status.Token
+}
+
+func (g ground) ask(path, header, value string) *http.Response {
+	g.Helper()
+	request, err := http.NewRequestWithContext(g.Context(), http.MethodGet, g.url+path, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	request.Header.Set(header, value)
+	response, err := http.DefaultClient.Do(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+func (g ground) sees(path, token string) (code int, text string) {
+	g.Helper()
+	response := g.ask(path, "Authorization", "Bearer "+token)
+	all, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	return response.StatusCode, string(all)
+}
+
+func TestAViewerSeesWhatHeMayRead(t *testing.T) {
+	g := newGround(t, "a", "b")
+	const infras, leases = "infras", "dhcpleases"
+	all := g.user("all", "*", "get *", "list *")
+	ofA := g.user("of-a", "a", "get "+infras, "list "+infras+" "+leases)
+	noLeases := g.user("no-leases", "a", "get "+infras, "list "+infras)
+	leasesOnly := g.user("leases-only", "a", "list "+leases)
+	nobody := g.user("nobody", "")
+	g.Eventually(func() string { _, text := g.sees("/infras/a/c1", ofA); return text }, time.Minute).Should(ContainSubstring("worker-a-1")) // RBAC is cached, and so is what was judged by it
+
+	for name, c := range map[string]struct {
+		path, token string
+		code        int
+		has, hasNot string
+	}{
+		"everything":                          {"/", all, 200, "infras/b/c1", canary},
+		"everything, another's Infra":         {"/infras/b/c1", all, 200, "worker-b-1", canary},
+		"one namespace":                       {"/", ofA, 200, "infras/a/c1", "infras/b/c1"},
+		"one namespace, its Infra":            {"/infras/a/c1", ofA, 200, "worker-a-1", "worker-b-1"},
+		"one namespace, its worker":           {"/infras/a/c1/workers/worker-a-1", ofA, 200, "it has 192.168.100.2", canary},
+		"one namespace, another's Infra":      {"/infras/b/c1", ofA, 403, "you may not get infras", "worker"},
+		"one namespace, an Infra of nowhere":  {"/infras/b/none", ofA, 403, "you may not get infras", "found"},
+		"one namespace, an Infra that is not": {"/infras/a/none", ofA, 404, "not found", "worker"},
+		"one namespace, another's changes":    {"/infras/b/c1/events", ofA, 403, "you may not get infras", "worker"},
+		"Infras without leases":               {"/infras/a/c1", noLeases, 200, "leases: you may not list dhcpleases", "worker-a-1"},
+		"leases without Infras":               {"/infras/a/c1", leasesOnly, 403, "you may not get infras", "worker-a-1"},
+		"leases without Infras, all":          {"/", leasesOnly, 403, "you may not list infras", "c1"},
+		"nothing":                             {"/", nobody, 403, "you may not list infras", "c1"},
+		"a token that nobody knows":           {"/", "made-up", 401, "the API server does not know this token", "c1"},
+		"style":                               {"/style.css", "made-up", 200, "color-scheme", "c1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, text := g.sees(c.path, c.token)
+			NewWithT(t).Expect(text).To(And(ContainSubstring(c.has), Not(ContainSubstring(c.hasNot))))
+			NewWithT(t).Expect(code).To(Equal(c.code))
+		})
+	}
+	none := g.ask("/", "Accept", "text/html")
+	g.Expect(none.StatusCode).To(Equal(http.StatusUnauthorized))
+	g.Expect(none.Header.Get("WWW-Authenticate")).To(Equal("Bearer"))
+	g.Expect(g.ask("/infras/a/c1", "X-Forwarded-Access-Token", ofA).StatusCode).To(Equal(http.StatusOK), "by a proxy that has signed him in")
+	g.Expect(g.ask("/infras/a/c1", "X-Forwarded-User", "system:admin").StatusCode).To(Equal(http.StatusUnauthorized), "a name is no proof")
+}
+
+// Ten viewers of 500 workers share what is read: the manager does not grow by more than 20 MiB, and each is told at once.
+func TestManyViewersShareAReading(t *testing.T) {
+	g := newGround(t, "crowd")
+	var numbers []int
+	for i := range 499 {
+		numbers = append(numbers, i+2)
+	}
+	g.leases("crowd", numbers...)
+	const viewers = 10
+	before := heap()
+	var streams []*bufio.Reader
+	for i := range viewers {
+		token := g.user(fmt.Sprint("viewer-", i), "crowd", "get infras", "list infras dhcpleases")
+		var stream *http.Response
+		g.Eventually(func() int {
+			stream = g.ask("/infras/crowd/c1/events", "Authorization", "Bearer "+token)
+			return stream.StatusCode
+		}, time.Minute).Should(Equal(http.StatusOK))
+		streams = append(streams, bufio.NewReader(stream.Body))
+		g.Expect(next(streams[i], "")).To(ContainSubstring("worker-crowd-1"))
+	}
+	t.Logf("%d viewers: %d KiB more", viewers, (heap()-before)>>10)
+	g.Expect(heap() - before).To(BeNumerically("<", 20<<20))
+	began := time.Now()
+	g.leases("crowd", 600)
+	for _, s := range streams {
+		g.Expect(next(s, "worker-crowd-600")).NotTo(BeEmpty())
+	}
+	t.Logf("told after %s", time.Since(began))
+}
+
+// next is the next event with a text; empty at the end of the stream.
+func next(stream *bufio.Reader, text string) string {
+	for {
+		line, err := stream.ReadString('\n')
+		if err != nil {
+			return ""
+		}
+		if strings.HasPrefix(line, "data: ") && strings.Contains(line, text) {
+			return line
+		}
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // it is not that large
+}
