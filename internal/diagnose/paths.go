@@ -3,6 +3,7 @@ package diagnose
 import (
 	"time"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -13,6 +14,8 @@ type Path struct {
 	Address string
 	// Started is when it began to boot; zero if that is not known.
 	Started time.Time
+	// Seen are the stages that daemons saw of it.
+	Seen map[v1alpha1.StageName]v1alpha1.Stage
 	// Steps are those of Worker, up to where it stands.
 	Steps []step.Step
 }
@@ -40,7 +43,7 @@ func Paths(f Facts) (all []Path) {
 	for _, w := range joining(f) {
 		p := Path{Worker: w.name, Started: w.started(), Steps: w.walk(f)}
 		if hasLease(w, f) {
-			p.Address = string(w.lease.Spec.IP)
+			p.Address, p.Seen = string(w.lease.Spec.IP), w.lease.Stages()
 		}
 		all = append(all, p)
 	}

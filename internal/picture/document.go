@@ -138,8 +138,9 @@ func section(name string, of any) Section {
 func (p Page) Document() Document {
 	wall := struct {
 		Page
-		Rows []template.HTML
-	}{Page: p}
+		SeenStages []SeenStage
+		Rows       []template.HTML
+	}{Page: p, SeenStages: SeenStages}
 	empty := drawn("wall", wall)
 	rows := make([]Part, len(p.Workers))
 	for i, w := range p.Workers {
@@ -152,7 +153,7 @@ func (p Page) Document() Document {
 	}
 	return Document{
 		Title: "Infra " + p.Namespace + "/" + p.Name, Base: "../../", Events: "../../" + p.path() + "/events",
-		Sections: []Section{section("summary", p), section("vlan", p), {Part{"wall", drawn("wall", wall)}, rows, empty}, section("services", p), section("pool", p)},
+		Sections: []Section{section("summary", p), section("vlan", p), {Part{"wall", drawn("wall", wall)}, rows, empty}, section("names", p), section("services", p), section("pool", p)},
 	}
 }
 

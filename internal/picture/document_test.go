@@ -91,7 +91,7 @@ func TestOnlyWhatHasChangedIsSent(t *testing.T) {
 	boots(&before, "c1-x-new", 40, noon)
 	later := picture.Of(before).Document().Sections
 	g.Expect(ids(picture.Changes(now, later))).To(ContainElement("wall"), "a row more")
-	g.Expect(ids(picture.Changes(nil, later))).To(Equal([]string{"summary", "vlan", "wall", "services", "pool"}), "nothing is known of what the browser has")
+	g.Expect(ids(picture.Changes(nil, later))).To(Equal([]string{"summary", "vlan", "wall", "names", "services", "pool"}), "nothing is known of what the browser has")
 }
 
 // 500 workers are a quarter of a megabyte, which any browser paints at once.

@@ -97,6 +97,7 @@ func broken() diagnose.Facts {
 	boots(&f, "c1-x-silent", 11, ago(10*time.Minute))
 	boots(&f, "c1-x-ignites", 12, ago(time.Minute))
 	leases(&f, "c1-x-ignites", 12, ago(50*time.Second))
+	sees(&f.Leases.Is[2], v1alpha1.Stage{Name: v1alpha1.StageNameAsked}, v1alpha1.Stage{Name: v1alpha1.StageIgnitionHello, Result: v1alpha1.StageNoTarget}, v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: "registry.corp.example.com"})
 	leases(&f, "c1-x-gone", 13, ago(time.Hour))
 	f.Leases.Is[len(f.Leases.Is)-1].Spec.State = v1alpha1.LeaseDeclined
 	f.DNS.Is.Status.Instances[1].Ready, f.DNS.Is.Status.Instances[1].Message = false, "nobody answers at 192.168.100.5:53"
@@ -104,6 +105,11 @@ func broken() diagnose.Facts {
 	f.Policies.Unread = "you may not list networkpolicies.networking.k8s.io in namespace clusters-c1"
 	f.Infra.Status.Conditions[7] = metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "BackendsUnhealthy", Message: "No target of ignition answers; see which pods run: kubectl -n clusters-c1 get pods."}
 	return f
+}
+
+// sees adds what daemons saw of a lease's holder.
+func sees(l *v1alpha1.DHCPLease, all ...v1alpha1.Stage) {
+	l.Status = v1alpha1.DHCPLeaseStatus{Client: l.Spec.Holder(), Stages: all}
 }
 
 // hostile has names that the API server would refuse, and texts that somebody else wrote, all of which would like to be more than text.
@@ -116,6 +122,7 @@ func hostile() diagnose.Facts {
 	f.Infra.Status.Endpoints[0].Hostnames = []string{bad}
 	f.Proxy.Is.Status.Backends[1].Message = bad
 	f.DNS.Is.Status.Instances[0].Ready, f.DNS.Is.Status.Instances[0].Message = false, bad
+	sees(&f.Leases.Is[0], v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: bad})
 	f.Leases.Is[0].Spec.ExpirationTime = "9999-12-31T23:59:59Z"
 	f.Hosted.Unread = bad
 	return f

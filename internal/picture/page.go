@@ -30,6 +30,8 @@ type Page struct {
 	// Stages are the columns of the boot wall.
 	Stages  []string
 	Workers []Worker
+	// Unmatched are the server names that workers asked the proxy for and no backend has.
+	Unmatched []Unmatched
 	// Count of the workers in each state.
 	Count map[State]int
 	// Unread is what could not be read, each with the reason.
@@ -95,6 +97,8 @@ type Worker struct {
 	Says string
 	// Cells has the outcome at each of the page's stages; empty where it has not come.
 	Cells []step.Outcome
+	// Seen has the outcome of each of SeenStages; empty if no daemon saw it.
+	Seen  []step.Outcome
 	Steps []step.Step
 }
 
@@ -110,6 +114,7 @@ func Of(f diagnose.Facts) Page {
 		p.Workers = append(p.Workers, w)
 		p.Count[w.State]++
 	}
+	p.Unmatched = unmatched(f)
 	return p
 }
 
@@ -173,7 +178,7 @@ func upstreams(f diagnose.Facts) (all []Upstream) {
 }
 
 func row(path diagnose.Path, stages []string) Worker {
-	w := Worker{Name: path.Worker, Address: path.Address, State: Joined, Cells: make([]step.Outcome, len(stages)), Steps: path.Steps}
+	w := Worker{Name: path.Worker, Address: path.Address, State: Joined, Cells: make([]step.Outcome, len(stages)), Seen: seen(path.Seen), Steps: path.Steps}
 	for _, s := range path.Steps {
 		w.Cells[slices.Index(stages, s.Name)] = s.Outcome
 		if s.Outcome == step.Unread && w.State == Joined {

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -113,16 +114,33 @@ func drawWall(to io.Writer, p Page) error {
 	if len(p.Workers) == 0 {
 		return nil
 	}
-	fmt.Fprintf(to, "  stages: %s\n  %s\n", strings.Join(p.Stages, " "), legend)
+	var daemons []string
+	for _, s := range SeenStages {
+		daemons = append(daemons, s.Title)
+	}
+	fmt.Fprintf(to, "  stages: %s\n  seen by daemons: %s\n  %s\n", strings.Join(p.Stages, " "), strings.Join(daemons, ", "), legend)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, w := range p.Workers {
 		var cells strings.Builder
 		for _, c := range w.Cells {
 			cells.WriteString(marks[c])
 		}
+		cells.WriteString(" ")
+		for _, c := range w.Seen {
+			cells.WriteString(marks[c])
+		}
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", step.Plain(w.Name), w.Address, cells.String(), step.Plain(w.Stands()))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for i, u := range p.Unmatched {
+		if i == 0 {
+			fmt.Fprintln(to, "\nServer names that no backend of the proxy has:")
+		}
+		fmt.Fprintf(to, "  %s  %s\n", step.Plain(cmp.Or(u.Name, "none")), step.Plain(strings.Join(u.Workers, " ")))
+	}
+	return nil
 }
 
 // Counted says how many workers are in each state.
