@@ -81,7 +81,7 @@ func (h Event) who() string {
 }
 
 // record logs each write that begins or ends a lease, and leaves none out: with a collector of logs it is the history that no limit shortens
-// (docs/adr/0021-who-had-an-address.md).
+// (docs/adr/0025-who-had-an-address.md).
 func (s *Server) record(w written) {
 	switch r := w.stored; w.Why {
 	case "bound", "released", "declined", "restored":

@@ -1,5 +1,5 @@
 // Package stages writes what DNS and the proxy saw of workers into the status of their leases, where `kubectl get olease -o wide`, diagnose and
-// the boot wall read it (docs/adr/0021-stages-in-the-leases-status.md).
+// the boot wall read it (docs/adr/0023-stages-in-the-leases-status.md).
 package stages
 
 import (

@@ -15,7 +15,7 @@ import (
 
 const (
 	// CacheKey is the mapping's key for the namespace of OpenShift's own registry to which images of RepositoryKey are copied; without it, none
-	// is (docs/adr/0024-the-manager-copies-images.md).
+	// is (docs/adr/0026-the-manager-copies-images.md).
 	CacheKey = "cache"
 	// cacheAccount is the ServiceAccount in that namespace that may push (config/components/image-cache).
 	cacheAccount = "oooi-image-cache"
