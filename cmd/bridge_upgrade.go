@@ -57,6 +57,9 @@ func (u *bridgeUpgrade) run(cmd *cobra.Command, cluster *clusterFlags, name stri
 	if err != nil {
 		return asUnusable(explained(err))
 	}
+	if seen.Asked, err = bridgecli.LookUp(cmd.Context(), api, seen, u.to); err != nil {
+		return asUnusable(explained(err))
+	}
 	steps := seen.Upgrade(u.to)
 	if err := bridgecli.StepsTable(cmd.OutOrStdout(), steps); err != nil {
 		return err

@@ -30,6 +30,8 @@ type Platform struct {
 	// Images maps releases to BlueField container images: the data of the operator's ConfigMap ImagesKey.
 	Images    map[string]string
 	ImagesKey types.NamespacedName
+	// Asked is what registries say of the release's image; empty if they are not asked.
+	Asked bridge.Answer
 	// DPF is the version that DPF's operator reports.
 	DPF string
 }
@@ -152,6 +154,12 @@ func (p Platform) hosted(to string, target *version.Version) Step {
 	}
 	if because := because(p.Bridge); because != "" {
 		return blocked("the bridge is not ready, so nothing of it is changed: " + because)
+	}
+	if p.Asked.Reason == bridge.ImageNotFound {
+		return blocked(fmt.Sprintf("%s: push the release's BlueField container image, or add the release to ConfigMap %s", p.Asked.Message, p.ImagesKey))
+	}
+	if p.Asked.Reason != "" {
+		return Step{hostedCluster, Next, fmt.Sprintf("its preconditions hold, but whether its BlueField container image is there is not known here (%s), and the hosted cluster keeps its release until the operator finds it: oooi bridge upgrade %s -n %s --to %s", p.Asked.Message, p.Bridge.Name, p.Bridge.Namespace, to)}
 	}
 	return Step{hostedCluster, Next, fmt.Sprintf("its preconditions hold: oooi bridge upgrade %s -n %s --to %s", p.Bridge.Name, p.Bridge.Namespace, to)}
 }

@@ -69,6 +69,12 @@ func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
 			p.Images = map[string]string{"repository": "quay.io/example/rhcos-bluefield"}
 		}, next,
 			"done done done next later later", "its preconditions hold"},
+		"its image is not there": {func(p *bridgecli.Platform) {
+			p.Asked = bridge.Answer{Reason: bridge.ImageNotFound, Message: "quay.io/example/rhcos-bluefield:4.22.1: does not exist"}
+		}, next, "done done done blocked later later", "quay.io/example/rhcos-bluefield:4.22.1: does not exist: push the release's BlueField container image, or add the release to ConfigMap oooi-system/our-images"},
+		"its registry is not reached from here": {func(p *bridgecli.Platform) {
+			p.Asked = bridge.Answer{Reason: bridge.RegistryUnreachable, Message: "no answer"}
+		}, next, "done done done next later later", "is not known here (no answer), and the hosted cluster keeps its release until the operator finds it"},
 		"no image":         {func(p *bridgecli.Platform) { p.Images = nil }, next, "done done done blocked later later", "add a key (4.22.1) to ConfigMap oooi-system/our-images"},
 		"an image by hand": {func(p *bridgecli.Platform) { p.Bridge.Spec.MachineOSImage = "a.b/c:d" }, next, "done done done blocked later later", "machineOSImage is a.b/c:d"},
 		"a bridge not ready": {func(p *bridgecli.Platform) {

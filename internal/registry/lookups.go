@@ -51,6 +51,14 @@ func New(token func(ctx context.Context, of types.NamespacedName) (string, error
 	return &Lookups{Transport: transport, Backoff: backoff, Stall: time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
 }
 
+// Once looks for an image now, for a command, and copies nothing.
+func Once(ctx context.Context, want bridge.Lookup) bridge.Answer {
+	l := New(nil, nil)
+	defer l.Transport.CloseIdleConnections()
+	_, _, answer := l.look(ctx, want)
+	return answer
+}
+
 // longest is how late at most an image that was pushed is found.
 const longest = 2 * time.Minute
 

@@ -46,7 +46,7 @@ func (in Input) trust(want *Lookup) (problem *finding.Finding) {
 	if want.TrustedCA, problem = authorities(in.TrustedCA, key, bundleKey, "spec.trustedCA of proxy.config.openshift.io/cluster"); problem != nil {
 		return problem
 	}
-	if want.TrustedCA == "" && in.TrustedCA != nil {
+	if want.TrustedCA == "" && key.Name != "" {
 		f := finding.Wait(dpuv1.ConditionBlueFieldContainerImageAvailable, "TrustedCAInvalid").At(bundleKey).Say("ConfigMap %s, which spec.trustedCA of proxy.config.openshift.io/cluster names, has no key %s: write the CAs there, in PEM", key, bundleKey)
 		return &f
 	}
