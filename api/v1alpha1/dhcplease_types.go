@@ -151,11 +151,11 @@ const (
 	StageNoTarget StageResult = "NoTarget"
 )
 
-// MuchReceived is the number of bytes that no TLS handshake and no refusal has, and every Ignition config.
-const MuchReceived = 16 << 10
+// MuchReceived is the number of bytes that no TLS handshake and no refusal has. The smallest Ignition config that we know, the lab's, takes 10 KiB.
+const MuchReceived = 8 << 10
 
 // Stage is one step of a worker's boot. It is written when a daemon first sees it, and again only when a hello gets further: first no
-// target, then one, then bytes, then 16 KiB of them.
+// target, then one, then bytes, then 8 KiB of them.
 type Stage struct {
 	// NameAsked: DNS answered a name of the hosted cluster. IgnitionHello, APIHello, KonnectivityHello: the proxy received a TLS
 	// ClientHello for that backend. UnmatchedHello: it received one for no backend.
@@ -169,7 +169,7 @@ type Stage struct {
 	// Of a hello: Forwarded to a target of the backend, or NoTarget, if none accepted the connection.
 	// +optional
 	Result StageResult `json:"result,omitempty"`
-	// Bytes that the worker received in the first such connection that ended after it received any, or in the first with 16 KiB or
+	// Bytes that the worker received in the first such connection that ended after it received any, or in the first with 8 KiB or
 	// more, which no TLS handshake and no refusal has. TLS encrypts them, so they do not tell what was answered.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -11,7 +11,7 @@ import (
 // with apply.
 //
 // Stage is one step of a worker's boot. It is written when a daemon first sees it, and again only when a hello gets further: first no
-// target, then one, then bytes, then 16 KiB of them.
+// target, then one, then bytes, then 8 KiB of them.
 type StageApplyConfiguration struct {
 	// NameAsked: DNS answered a name of the hosted cluster. IgnitionHello, APIHello, KonnectivityHello: the proxy received a TLS
 	// ClientHello for that backend. UnmatchedHello: it received one for no backend.
@@ -22,7 +22,7 @@ type StageApplyConfiguration struct {
 	ServerName *string `json:"serverName,omitempty"`
 	// Of a hello: Forwarded to a target of the backend, or NoTarget, if none accepted the connection.
 	Result *apiv1alpha1.StageResult `json:"result,omitempty"`
-	// Bytes that the worker received in the first such connection that ended after it received any, or in the first with 16 KiB or
+	// Bytes that the worker received in the first such connection that ended after it received any, or in the first with 8 KiB or
 	// more, which no TLS handshake and no refusal has. TLS encrypts them, so they do not tell what was answered.
 	ReceivedBytes *int64 `json:"receivedBytes,omitempty"`
 }
