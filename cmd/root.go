@@ -28,6 +28,9 @@ func Root() *cobra.Command {
 	}
 	root.AddCommand(newBridgeCommand(), newCSRCommand(), untilSignalled(newCheckCommand()), newDiagnoseCommand(), newDiffCommand(), newImagesCommand(), newImportCommand(),
 		newLeasesCommand(), newMoveCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
+	if filepath.Base(os.Args[0]) == asPlugin {
+		namedByKubectl(root)
+	}
 	return root
 }
 
