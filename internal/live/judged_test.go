@@ -231,5 +231,5 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // it is not that large
+	return int64(m.HeapAlloc)
 }

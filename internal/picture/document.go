@@ -17,7 +17,10 @@ import (
 var files embed.FS
 
 // Style and Script are all that a document loads, beside it.
-var Style, Script = asset("style.css"), asset("live.js")
+var (
+	Style  = asset("style.css")
+	Script = asset("live.js")
+)
 
 func asset(name string) []byte {
 	text, err := files.ReadFile(name)

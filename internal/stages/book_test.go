@@ -206,7 +206,7 @@ func TestAStageCostsDHCPAReadAndNothingElse(t *testing.T) {
 
 func TestAnAddressThatChangesHandsBeginsAnew(t *testing.T) {
 	g, s := NewWithT(t), newSite(t, "hands")
-	r := s.leased()
+	s.leased()
 	s.books[0].Saw(at, sight(v1alpha1.StageAPIHello, v1alpha1.StageForwarded, 0))
 	g.Eventually(s.stage(v1alpha1.StageAPIHello), 20*time.Second).ShouldNot(BeZero())
 	r, err := s.store.Get(t.Context(), at)

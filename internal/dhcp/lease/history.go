@@ -12,13 +12,13 @@ const Kept = 16
 type End string
 
 const (
-	// EndReleased: the client gave the address back or got another one, its virtual machine is gone, or an admin released the lease.
+	// EndReleased says that the client gave the address back or got another one, its virtual machine is gone, or an admin released the lease.
 	EndReleased End = "Released"
-	// EndDeclined: the client found the address in use.
+	// EndDeclined says that the client found the address in use.
 	EndDeclined End = "Declined"
-	// EndExpired: its time was over, and another client got the address.
+	// EndExpired says that its time was over, and another client got the address.
 	EndExpired End = "Expired"
-	// EndReplaced: its virtual machine started with another hardware address, or the hardware address is another machine's.
+	// EndReplaced says that its virtual machine started with another hardware address, or the hardware address is another machine's.
 	EndReplaced End = "Replaced"
 )
 
@@ -54,6 +54,8 @@ func (r Record) ended(by Record) Past {
 		p.End = EndDeclined
 	case by.State == Released:
 		p.End = EndReleased
+	case by.Since == 0: // not noted: a record without an end would be refused, and with it the new binding
+		p.End, p.Until = EndReplaced, r.Horizon
 	case r.Horizon.Before(by.Since.Time()): // of a renewal below the horizon nothing is written, so it is the last moment that the client may have had it
 		p.End, p.Until = EndExpired, r.Horizon
 	default:

@@ -111,6 +111,6 @@ func TestCompactionKeepsTheHistory(t *testing.T) {
 		g.Expect(l.Close()).To(Succeed())
 	}
 	g.Expect(before).To(HaveLen(lease.Kept))
-	_, err := Read(path, func(r lease.Record, past []lease.Past) { g.Expect(past).To(Equal(before)) })
+	_, err := Read(path, func(_ lease.Record, past []lease.Past) { g.Expect(past).To(Equal(before)) })
 	g.Expect(err).NotTo(HaveOccurred())
 }
