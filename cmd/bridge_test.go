@@ -182,6 +182,26 @@ func TestThePageOnBridgesLeadsToDPUs(t *testing.T) {
 	}
 }
 
+func TestThePageOnBridgesHasImagesCopied(t *testing.T) {
+	s := newShell(t)
+	s.runs("kubectl create namespace oooi-system; kubectl create -n oooi-system configmap ocp-bluefield-images --from-literal=repository=registry.example.com/rhcos")
+	var block string
+	for _, b := range blocks(pages(t)["docs/DPU_BRIDGE.md"]) {
+		if strings.Contains(b.text, "image-cache") {
+			block = b.text
+		}
+	}
+	s.runs(block)
+	s.Expect(s.runs("kubectl get -n oooi-system configmap ocp-bluefield-images -o jsonpath={.data.cache}")).To(Equal("oooi-images"))
+	s.runs("kubectl create namespace copies; kubectl kustomize config/components/image-cache | sed s/oooi-images/copies/ | kubectl apply -n copies -f -")
+	for _, namespace := range []string{"oooi-images", "copies"} {
+		s.Expect(s.runs("kubectl auth can-i create serviceaccounts/oooi-image-cache --subresource=token -n " + namespace + " --as system:serviceaccount:oooi-system:oooi-controller-manager")).To(Equal("yes\n"))
+		pushes := `{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {"user": "system:serviceaccount:` + namespace + `:oooi-image-cache",
+			"resourceAttributes": {"namespace": "` + namespace + `", "verb": "update", "group": "image.openshift.io", "resource": "imagestreams", "subresource": "layers"}}}`
+		s.Expect(s.runs("kubectl create -f - -o jsonpath={.status.allowed} <<'E'\n" + pushes + "\nE\n")).To(Equal("true"))
+	}
+}
+
 func TestABridgeThatCannotBeMadeIsUnusable(t *testing.T) {
 	for name, c := range map[string]struct {
 		others []string

@@ -30,7 +30,7 @@ func newDiffCommand() *cobra.Command {
 		Long: "Reads the cluster with your own permissions, and plans each Infra as it is and as it would be once the files are applied.\n" +
 			"The API server is asked for each object of the files what it would become, as by kubectl diff; nothing is stored.\n" +
 			"docs/DIFF.md explains the output.\n\n" +
-			"Exit code, as of kubectl diff: 0 if nothing changes, 1 if something does, 2 if that could not be found out.",
+			"Exit code, as for kubectl diff: 0 if nothing changes, 1 if something does, 2 if that could not be found out.",
 		Example: "  oooi diff -f infra.yaml\n  helm template oooi charts/oooi --namespace oooi-system | oooi diff --manager -",
 		Args:    cobra.NoArgs,
 	}

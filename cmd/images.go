@@ -20,7 +20,7 @@ func newImagesCommand() *cobra.Command {
 		Short: "List the images that an installation pulls, and what is needed to mirror them",
 		Long: "Lists the operator's image, which is also that of the DHCP and DNS servers and of the proxy's configuration, and Envoy's.\n" +
 			"Asks neither a cluster nor a registry. docs/AIRGAP.md has the steps around it.\n\n" +
-			"  -o list       references, one a line; the default without --mirror-to\n" +
+			"  -o list       references, one per line; the default without --mirror-to\n" +
 			"  -o mapping    SOURCE=MIRROR, for oc image mirror -f; the default with --mirror-to\n" +
 			"  -o imageset   an ImageSetConfiguration, for oc mirror --v2\n" +
 			"  -o mirrorset  an ImageDigestMirrorSet for images by digest, and an ImageTagMirrorSet for those by tag\n\n" +

@@ -74,7 +74,7 @@ func (flags *managerFlags) bind(cmd *cobra.Command) {
 	f.StringVar(&flags.namespace, "leader-election-namespace", "", "namespace of the leader election Lease and of the webhook's Secret (default: the pod's)")
 	f.StringVar(&flags.webhookAddress, "webhook-bind-address", "0", "ip:port of the admission webhook; 0 disables it")
 	f.StringVar(&flags.webhookCerts, "webhook-cert-dir", "", "directory with tls.crt and tls.key of the webhook, which e.g. cert-manager renews (default: the manager creates and renews them in a Secret)")
-	f.StringVar(&flags.uiAddress, "ui-bind-address", "0", "ip:port of the pages that oooi ui shows, over HTTPS, to whom the API server knows and for what it allows them to read; 0 disables them")
+	f.StringVar(&flags.uiAddress, "ui-bind-address", "0", "ip:port at which the pages of oooi ui are served over HTTPS; the API server decides who is a user and what each may read; 0 disables them")
 	f.BoolVar(&flags.vlanServices, "vlan-services", true, "reconcile Infras and their children")
 	f.BoolVar(&flags.dpuBridge, "dpu-bridge", true, "reconcile DPUHCPBridges")
 	f.StringVar(&flags.bridges.MetalLBNamespace, "metallb-namespace", "metallb-system", "namespace of MetalLB and its IPAddressPools")

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	root.SetArgs(strings.Split(args, "\n"))
 	if err := root.Execute(); err != nil {
 		os.Stderr.WriteString(err.Error() + "\n")
-		os.Exit(1)
+		os.Exit(ExitCode(err))
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 type Service struct {
 	Component string `json:"component"`
 	Effect    string `json:"effect"`
-	// Seconds that it is about to be away, once its images are pulled: what the lab measures on one machine. 0 if it is not.
+	// Seconds that it is about to be away, once its images are pulled: an estimate; the lab measures 3. 0 if it is not.
 	Seconds int    `json:"seconds,omitempty"`
 	Why     string `json:"why"`
 }

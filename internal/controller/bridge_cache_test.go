@@ -79,7 +79,7 @@ func TestABridgesImageIsCopied(t *testing.T) {
 	w.reports(config, func() { config.Status.InternalRegistryHostname = host })
 	w.saysOf("b1", available, metav1.ConditionFalse, "CacheNotExposed")
 	w.reports(config, func() { config.Status.ExternalRegistryHostnames = []string{host} })
-	w.Expect(w.saysOf("b1", available, metav1.ConditionFalse, "CacheFailed")).To(ContainSubstring("kubectl apply -n " + w.ns + " -k config/components/image-cache"))
+	w.Expect(w.saysOf("b1", available, metav1.ConditionFalse, "CacheFailed")).To(ContainSubstring("kubectl kustomize config/components/image-cache | sed s/oooi-images/" + w.ns + "/ | kubectl apply -n " + w.ns + " -f -"))
 	w.Expect(pushed.Load()).To(BeZero())
 	w.Expect(w.left()).To(BeEmpty(), "nothing is made meanwhile")
 

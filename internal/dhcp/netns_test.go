@@ -240,7 +240,7 @@ func (s *segment) holds(host, mac string) (ip string, c *machine) {
 func (s *segment) releases(c *machine, ip, mac string) {
 	s.t.Helper()
 	c.signal(syscall.SIGUSR2)
-	s.says(ip + " was released by " + mac)
+	s.says("state=Released ip=" + ip + " client=" + mac)
 	c.ends()
 }
 

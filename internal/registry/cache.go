@@ -76,7 +76,7 @@ func noToken(want bridge.Lookup, err error) bridge.Answer {
 	of := want.Cache.Account
 	because := "the API server gives no token of ServiceAccount " + of.String()
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		because = fmt.Sprintf("ServiceAccount %s does not exist, or the operator may have no token of it: kubectl apply -n %s -k config/components/image-cache", of, of.Namespace)
+		because = fmt.Sprintf("ServiceAccount %s does not exist, or the operator may have no token of it: kubectl kustomize config/components/image-cache | sed s/oooi-images/%s/ | kubectl apply -n %[2]s -f -", of, of.Namespace)
 	}
 	return bridge.Answer{Reason: bridge.CacheFailed, Message: because}
 }

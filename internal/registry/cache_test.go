@@ -211,7 +211,7 @@ func TestWhoPushesHasAToken(t *testing.T) {
 		}
 		return "secret", nil
 	}
-	c.hears(c.want, failed(bridge.CacheFailed, "kubectl apply -n images -k config/components/image-cache"))
+	c.hears(c.want, failed(bridge.CacheFailed, "kubectl kustomize config/components/image-cache | sed s/oooi-images/images/ | kubectl apply -n images -f -"))
 	c.to.answers(to("oooi", "old"))
 	c.hears(c.want, failed(bridge.CacheFailed, strings.TrimPrefix(c.to.URL, "https://")+": not allowed (401)"))
 	c.to.answers(to("oooi", "secret"))
