@@ -114,9 +114,12 @@ func (c CutOver) stop(ctx context.Context, _ *Move) error {
 	c.Tell("the services are switched off here; waiting until their pods have ended")
 	var left []string
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, c.Patience, true, func(ctx context.Context) (bool, error) {
-		var err error
-		left, err = c.serving(ctx)
-		return len(left) == 0, err
+		still, err := c.serving(ctx)
+		if err != nil {
+			return false, err // the time may be over: left is what was there last
+		}
+		left = still
+		return len(left) == 0, nil
 	})
 	if wait.Interrupted(err) {
 		return fmt.Errorf("still here: %s: nothing serves in the other cluster yet. If a node is lost, fence it and delete the pod; if the Infra is paused, end that; then run this again. "+

@@ -110,7 +110,7 @@ func TestNothingServesThereBeforeTheLastPodHereHasEnded(t *testing.T) {
 
 	w.makes(w.away, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
 	w.admits(t.TempDir())
-	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError(And(HavePrefix("still here: Pod c1-dhcp-0, DHCPServer c1-dhcp: "), ContainSubstring("run this again"))))
+	w.Expect(w.cutOver(5 * time.Second).Run(t.Context())).To(MatchError(And(HavePrefix("still here: Pod c1-dhcp-0, DHCPServer c1-dhcp: "), ContainSubstring("run this again"))))
 	w.Expect(w.infraIn(w.away).Annotations).To(HaveKeyWithValue(names.AnnotationPaused, "true"))
 	w.Expect(*w.infraIn(w.here).Spec.InfraComponents.DHCP.Enabled).To(BeFalse())
 	there := w.infraIn(w.away)
