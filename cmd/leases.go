@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/leasecli"
 )
@@ -33,11 +34,12 @@ func newLeasesCommand() *cobra.Command {
 // leaseFlags say whose leases.
 type leaseFlags struct {
 	cluster                       *clusterFlags
+	apiServer                     *clock.Clock // knows the time once pools has asked a cluster
 	server, leaseFile, configFile string
 }
 
 func bindLeases(cmd *cobra.Command) *leaseFlags {
-	f := &leaseFlags{cluster: bindCluster(cmd)}
+	f := &leaseFlags{cluster: bindCluster(cmd), apiServer: clock.New()}
 	cmd.Flags().StringVar(&f.server, "server", "", "name of the DHCPServer (default: all of the namespace)")
 	cmd.Flags().StringVar(&f.leaseFile, "lease-file", "", "lease file of an `oooi dhcp` without a cluster")
 	cmd.Flags().StringVar(&f.configFile, "config-file", "", "configuration of that `oooi dhcp`")
@@ -63,7 +65,7 @@ func (f *leaseFlags) pools(cmd *cobra.Command) (pools []leasecli.Pool, api clien
 	if err != nil {
 		return nil, nil, err
 	}
-	if api, err = f.cluster.client(cmd.ErrOrStderr()); err != nil {
+	if api, err = f.cluster.clientListening(cmd.ErrOrStderr(), f.apiServer.Listen); err != nil {
 		return nil, nil, err
 	}
 	pools, err = leasecli.InCluster(cmd.Context(), api, namespace, f.server)
@@ -189,7 +191,7 @@ func (f *leaseFlags) release(cmd *cobra.Command, pools []leasecli.Pool, api clie
 	if err != nil {
 		return err
 	}
-	r := leasecli.Releasing{Store: store, IP: ip, Instances: of[0].Instances}
+	r := leasecli.Releasing{Store: store, IP: ip, Now: f.apiServer.NowOr(time.Now()), Instances: of[0].Instances}
 	r.Exists = func(ctx context.Context, vm lease.VM) (bool, error) { return machineExists(ctx, api, vm) }
 	return errors.Join(r.Release(cmd.Context(), func(what string) { fmt.Fprintln(cmd.OutOrStdout(), what) }), done())
 }

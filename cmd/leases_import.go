@@ -47,12 +47,12 @@ func newLeasesImportCommand() *cobra.Command {
 		if err != nil {
 			return asUnusable(err)
 		}
-		return importLeases(cmd, pools[0], read, dryRun)
+		return importLeases(cmd, pools[0], read, f.apiServer.NowOr(time.Now()), dryRun)
 	}
 	return cmd
 }
 
-func importLeases(cmd *cobra.Command, p leasecli.Pool, read []leasecli.File, dryRun bool) error {
+func importLeases(cmd *cobra.Command, p leasecli.Pool, read []leasecli.File, now time.Time, dryRun bool) error {
 	open, verb := p.Open, "taken over"
 	if dryRun {
 		open, verb = p.Trial(cmd.Context()), "would be taken over"
@@ -61,7 +61,7 @@ func importLeases(cmd *cobra.Command, p leasecli.Pool, read []leasecli.File, dry
 	if err != nil {
 		return err
 	}
-	i := leasecli.Importing{Store: store, Config: p.Config, Instances: p.Instances, Now: time.Now()}
+	i := leasecli.Importing{Store: store, Config: p.Config, Instances: p.Instances, Now: now}
 	var count leasecli.Count
 	for _, in := range read {
 		told := func(line int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", in.Name, line, what) }

@@ -74,7 +74,7 @@ const (
 	LeaseEndReleased LeaseEnd = "Released"
 	// LeaseEndDeclined: the client found the address in use.
 	LeaseEndDeclined LeaseEnd = "Declined"
-	// LeaseEndExpired: its time was over, and another client got the address.
+	// LeaseEndExpired: its time was over, before another client got the address or somebody released it.
 	LeaseEndExpired LeaseEnd = "Expired"
 	// LeaseEndReplaced: its virtual machine started with another MAC address, or the MAC address is another machine's.
 	LeaseEndReplaced LeaseEnd = "Replaced"
@@ -102,7 +102,7 @@ type FormerLease struct {
 	// When the lease ended: when the client gave the address back or declined it, or its last durableUntilTime.
 	UntilTime metav1.Time `json:"untilTime"`
 	// Released: the client gave the address back or got another one, its VirtualMachine is gone, or an admin released the lease.
-	// Declined: the client found the address in use. Expired: its time was over, and another client got the address. Replaced: the
+	// Declined: the client found the address in use. Expired: its time was over, before another client got the address or somebody released it. Replaced: the
 	// VirtualMachine started with another MAC address, or the MAC address is another VirtualMachine's.
 	Ended LeaseEnd `json:"ended"`
 }

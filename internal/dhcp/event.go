@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
@@ -83,8 +84,8 @@ func (h Event) who() string {
 // record logs each write that begins or ends a lease, and leaves none out: with a collector of logs it is the history that no limit shortens
 // (docs/adr/0025-who-had-an-address.md).
 func (s *Server) record(w written) {
-	switch r := w.stored; w.Why {
-	case "bound", "released", "declined", "restored":
+	r := w.stored
+	if w.Begins || slices.Contains([]string{"bound", "released", "declined", "restored"}, w.Why) {
 		s.Log.Info("lease", "state", r.State, "ip", r.IP, "client", r.Client, "clientID", r.ClientID, "hostname", r.Hostname, "vm", r.VM.Name, "since", r.Since.Time(), "until", r.Horizon, "why", w.Why)
 	}
 }

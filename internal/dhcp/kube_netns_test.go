@@ -246,7 +246,7 @@ func TestTheDaemonInACluster(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		d.answered("127.0.0.11", one)
 		var told []string
-		r := leasecli.Releasing{Store: store, IP: netip.MustParseAddr("127.0.0.11"), Instances: pools[0].Instances}
+		r := leasecli.Releasing{Store: store, Now: time.Now(), IP: netip.MustParseAddr("127.0.0.11"), Instances: pools[0].Instances}
 		g.Expect(r.Release(t.Context(), func(what string) { told = append(told, what) })).To(Succeed())
 		g.Expect(told).To(HaveLen(2))
 		g.Expect(d.answered("127.0.0.11", two).MessageType()).To(Equal(dhcpv4.MessageTypeAck))

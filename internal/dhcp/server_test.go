@@ -1030,12 +1030,16 @@ func TestEachLeaseThatBeginsOrEndsIsLogged(t *testing.T) {
 	l.releases("aa", ip)
 	g.Expect(l.store.records[ip].Since).To(Equal(lease.SecondsOf(l.now())))
 	l.declines("bb", l.binds("bb"))
+	l.machines.has("worker-1", "cc")
+	ip = l.binds("cc")
+	l.machines.has("worker-2", "cc")
+	acked(t, l.renews("cc", ip))
 	var lines []string
 	for _, m := range regexp.MustCompile(`msg=lease state=(\w+) ip=[\d.]+ client=52:54:00:00:00:(\w+) .* since=(\S+) .* why=\w+`).FindAllStringSubmatch(log.String(), -1) {
 		lines = append(lines, m[1]+" "+m[2])
 		g.Expect(time.Parse(time.RFC3339, m[3])).To(BeTemporally("~", l.now(), 26*time.Hour))
 	}
-	g.Expect(lines).To(Equal([]string{"Bound aa", "Released aa", "Bound bb", "Declined bb"}), log.String())
+	g.Expect(lines).To(Equal([]string{"Bound aa", "Released aa", "Bound bb", "Declined bb", "Bound cc", "Bound cc"}), log.String())
 }
 
 func TestInformGetsOptionsAndNoLease(t *testing.T) {

@@ -20,6 +20,8 @@ type Releasing struct {
 	IP    netip.Addr
 	// Exists says whether a virtual machine exists. An error says why that cannot be told.
 	Exists func(context.Context, lease.VM) (bool, error)
+	// Now is when it is released, by the clock of the leases' DHCP server: a workstation's may be off.
+	Now time.Time
 	// Instances are those that have to drop the lease; none for a lease file, which no daemon has open.
 	Instances []netip.Addr
 }
@@ -57,7 +59,7 @@ func (r Releasing) mark(ctx context.Context, was lease.Record) error {
 		}
 	}
 	now := was
-	now.State, now.Dropped, now.Since = lease.Released, nil, lease.SecondsOf(time.Now())
+	now.State, now.Dropped, now.Since = lease.Released, nil, lease.SecondsOf(r.Now)
 	_, err := r.Store.Update(ctx, now)
 	if errors.Is(err, lease.ErrConflict) {
 		return fmt.Errorf("the lease of %s has just changed: look at it, and try again", r.IP)

@@ -36,7 +36,7 @@ func gone(context.Context, lease.VM) (bool, error) { return false, nil }
 func quiet(string) {}
 
 func TestTheLeaseOfAMachineThatExistsIsNotReleased(t *testing.T) {
-	g, r := NewWithT(t), Releasing{Store: stored(t), IP: address}
+	g, r := NewWithT(t), Releasing{Store: stored(t), Now: time.Now(), IP: address}
 	r.Exists = func(_ context.Context, vm lease.VM) (bool, error) { return vm == machine, nil }
 	g.Expect(r.Release(t.Context(), quiet)).To(MatchError("192.168.77.20 is leased to VirtualMachine vms/worker-1, which exists and would get it again: delete the machine, or reserve the address for the machine that needs it and restart both"))
 	r.Exists = func(context.Context, lease.VM) (bool, error) { return false, errors.New("you may not get it") }
@@ -45,7 +45,7 @@ func TestTheLeaseOfAMachineThatExistsIsNotReleased(t *testing.T) {
 }
 
 func TestAReleasedAddressIsNotFreeUntilEveryInstanceSaysSo(t *testing.T) {
-	g, r := NewWithT(t), Releasing{Store: stored(t), IP: address, Exists: gone, Instances: []netip.Addr{first, second}}
+	g, r := NewWithT(t), Releasing{Store: stored(t), Now: time.Now(), IP: address, Exists: gone, Instances: []netip.Addr{first, second}}
 	done := make(chan error, 1)
 	go func() { done <- r.Release(t.Context(), quiet) }()
 	dropped(g, r.Store, first)
@@ -55,7 +55,7 @@ func TestAReleasedAddressIsNotFreeUntilEveryInstanceSaysSo(t *testing.T) {
 }
 
 func TestAnInstanceThatDoesNotDropALeaseIsNamed(t *testing.T) {
-	g, r := NewWithT(t), Releasing{Store: stored(t), IP: address, Exists: gone, Instances: []netip.Addr{first, second}}
+	g, r := NewWithT(t), Releasing{Store: stored(t), Now: time.Now(), IP: address, Exists: gone, Instances: []netip.Addr{first, second}}
 	patience = time.Second
 	defer func() { patience = 15 * time.Second }()
 	done := make(chan error, 1)
@@ -65,7 +65,7 @@ func TestAnInstanceThatDoesNotDropALeaseIsNamed(t *testing.T) {
 }
 
 func TestAnAddressThatIsAskedForAgainIsNotFree(t *testing.T) {
-	g, r := NewWithT(t), Releasing{Store: stored(t), IP: address, Exists: gone, Instances: []netip.Addr{first}}
+	g, r := NewWithT(t), Releasing{Store: stored(t), Now: time.Now(), IP: address, Exists: gone, Instances: []netip.Addr{first}}
 	done := make(chan error, 1)
 	go func() { done <- r.Release(t.Context(), quiet) }()
 	dropped(g, r.Store, second)

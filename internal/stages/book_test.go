@@ -221,6 +221,18 @@ func TestAnAddressThatChangesHandsBeginsAnew(t *testing.T) {
 	g.Expect(s.lease().Status).To(And(HaveField("Client", other), HaveField("Stages", HaveLen(1))))
 }
 
+// Whose machine a new holder is may be known after its first stage.
+func TestANewHolderIsNotTheLastOnesMachine(t *testing.T) {
+	l := &v1alpha1.DHCPLease{Spec: v1alpha1.DHCPLeaseSpec{MAC: other}, Status: v1alpha1.DHCPLeaseStatus{Client: mac, VMUID: "last"}}
+	status, news := merged(l, []v1alpha1.Stage{sight(v1alpha1.StageNameAsked, "", 0)})
+	g := NewWithT(t)
+	g.Expect(news).To(BeTrue())
+	g.Expect(status.VMUID).To(BeEmpty())
+	l.Status = status
+	l.Spec.VMRef = &v1alpha1.VMReference{UID: "new"}
+	g.Expect(l.Stages()).To(HaveLen(1))
+}
+
 // What was seen of a holder is not written once the address is another's, though the watch has not told yet.
 func TestWhatWasSeenOfAnotherIsNotWritten(t *testing.T) {
 	g, s := NewWithT(t), newSite(t, "late")

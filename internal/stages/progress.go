@@ -87,8 +87,11 @@ func merged(l *v1alpha1.DHCPLease, saw []v1alpha1.Stage) (v1alpha1.DHCPLeaseStat
 }
 
 func vmOf(l *v1alpha1.DHCPLease) string {
-	if l.Spec.VMRef == nil {
+	switch {
+	case l.Spec.VMRef != nil:
+		return string(l.Spec.VMRef.UID)
+	case l.Status.Client == l.Spec.Holder():
 		return l.Status.VMUID
 	}
-	return string(l.Spec.VMRef.UID)
+	return "" // that is the last holder's
 }

@@ -16,7 +16,7 @@ const (
 	EndReleased End = "Released"
 	// EndDeclined says that the client found the address in use.
 	EndDeclined End = "Declined"
-	// EndExpired says that its time was over, and another client got the address.
+	// EndExpired says that its time was over, before another client got the address or somebody released it.
 	EndExpired End = "Expired"
 	// EndReplaced says that its virtual machine started with another hardware address, or the hardware address is another machine's.
 	EndReplaced End = "Replaced"
@@ -52,8 +52,8 @@ func (r Record) ended(by Record) Past {
 	switch {
 	case by.State == Declined:
 		p.End = EndDeclined
-	case by.State == Released:
-		p.End = EndReleased
+	case by.State == Released && (r.VM.UID != "" || by.Since == 0 || !r.Horizon.Before(by.Since.Time())):
+		p.End = EndReleased // in its time, which a running machine's lease has always
 	case by.Since == 0: // not noted: a record without an end would be refused, and with it the new binding
 		p.End, p.Until = EndReplaced, r.Horizon
 	case r.Horizon.Before(by.Since.Time()): // of a renewal below the horizon nothing is written, so it is the last moment that the client may have had it

@@ -26,6 +26,8 @@ func TestAWriteThatEndsABindingPutsItOnRecord(t *testing.T) {
 	}{
 		"renewed":                       {was: aa, now: is("aa", Bound, 1)},
 		"released":                      {aa, is("aa", Released, 20), at(20), EndReleased},
+		"over, and released later":      {aa, is("aa", Released, 50), at(30), EndExpired},
+		"its machine is gone, later":    {vm(aa, "w1"), vm(is("aa", Released, 50), "w1"), at(50), EndReleased},
 		"declined":                      {aa, is("aa", Declined, 20), at(20), EndDeclined},
 		"over, and another's":           {aa, is("bb", Bound, 50), at(30), EndExpired},
 		"another MAC of the machine":    {vm(aa, "w1"), vm(is("bb", Bound, 20), "w1"), at(20), EndReplaced},
@@ -52,7 +54,9 @@ func TestAWriteThatEndsABindingPutsItOnRecord(t *testing.T) {
 func TestTheOldestIsForgottenFirst(t *testing.T) {
 	g, past := NewWithT(t), []Past(nil)
 	for minute := range 2*Kept + 1 {
-		past = Succession(past, is("aa", Bound, minute), is("aa", Released, minute))
+		was := is("aa", Bound, minute)
+		was.Horizon = at(minute + 30)
+		past = Succession(past, was, is("aa", Released, minute))
 		g.Expect(past).To(HaveLen(min(minute+1, Kept)))
 		g.Expect(past[len(past)-1].Until).To(Equal(at(minute)))
 	}

@@ -52,6 +52,8 @@ type Decision struct {
 	Lease time.Duration
 	// Again: the address was probed ahead, so that a short probe is enough.
 	Again bool
+	// Begins: the write begins a binding, though it renews the record of a hardware address that another machine has now.
+	Begins bool
 	// Reclaims: the write gives an address to another client because the time of the last one is over.
 	Reclaims bool
 	// Final: after the write there is nothing to do, and no reply.
@@ -284,7 +286,9 @@ func (t *Table) keep(r lease.Record, a Ask) Decision {
 	doubtful := t.doubted[r.IP] || t.mayBeStale(a)
 	stands := r.Version != 0 && !doubtful && !r.Horizon.Before(a.Now.Add(t.reach(r.IP, a))) && r.VM == want.VM && r.Hostname == want.Hostname
 	if !stands && !a.Away {
-		return write(want, extended)
+		d := write(want, extended)
+		d.Begins = !want.Continues(r)
+		return d
 	}
 	told, ok := promised(r, a.Client, a.Now, t.term(r.IP, a))
 	if !ok || doubtful {

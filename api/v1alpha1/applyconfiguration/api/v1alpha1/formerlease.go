@@ -25,7 +25,7 @@ type FormerLeaseApplyConfiguration struct {
 	// When the lease ended: when the client gave the address back or declined it, or its last durableUntilTime.
 	UntilTime *v1.Time `json:"untilTime,omitempty"`
 	// Released: the client gave the address back or got another one, its VirtualMachine is gone, or an admin released the lease.
-	// Declined: the client found the address in use. Expired: its time was over, and another client got the address. Replaced: the
+	// Declined: the client found the address in use. Expired: its time was over, before another client got the address or somebody released it. Replaced: the
 	// VirtualMachine started with another MAC address, or the MAC address is another VirtualMachine's.
 	Ended *apiv1alpha1.LeaseEnd `json:"ended,omitempty"`
 }
