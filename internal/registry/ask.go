@@ -71,7 +71,7 @@ func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, tru
 func (l *Lookups) at(ctx context.Context, at bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ref, options, done, err := l.reach(ctx, at, image, trusted, mostOfBody)
+	ref, options, done, err := l.reach(ctx, at, image, trusted, guarded{most: mostOfBody})
 	if err != nil {
 		return "", err
 	}
@@ -79,8 +79,8 @@ func (l *Lookups) at(ctx context.Context, at bridge.Place, image, trusted string
 	return ask(ref, options...)
 }
 
-// reach is an image in a place, and how it is asked there: once, by HTTPS, with the place's login and CA. No answer is longer than most.
-func (l *Lookups) reach(ctx context.Context, at bridge.Place, image, trusted string, most int64) (ref name.Reference, options []remote.Option, done func(), err error) {
+// reach is an image in a place, and how it is asked there: once, by HTTPS, with the place's login and CA, behind a guard.
+func (l *Lookups) reach(ctx context.Context, at bridge.Place, image, trusted string, guard guarded) (ref name.Reference, options []remote.Option, done func(), err error) {
 	if ref, err = name.ParseReference(at.Repository + image); err != nil {
 		return nil, nil, nil, errNoRelease("is no image's name")
 	}
@@ -92,8 +92,9 @@ func (l *Lookups) reach(ctx context.Context, at bridge.Place, image, trusted str
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	guard.next = transport
 	return ref, []remote.Option{
-		remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(login)), remote.WithTransport(guarded{transport, most}), remote.WithUserAgent("oooi"),
+		remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(login)), remote.WithTransport(guard), remote.WithUserAgent("oooi"),
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}), remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes(),
 	}, done, nil
 }

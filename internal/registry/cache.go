@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -100,12 +101,13 @@ func (l *Lookups) copy(ctx context.Context, want bridge.Lookup, version string, 
 
 // write has most of copy.
 func (l *Lookups) write(ctx context.Context, want bridge.Lookup, version string, from, to bridge.Place, progress func(done, of int64)) error {
-	source, reading, done, err := l.reach(ctx, from, ":"+version, want.TrustedCA, mostOfLayer)
+	var read tally
+	source, reading, done, err := l.reach(ctx, from, ":"+version, want.TrustedCA, guarded{most: mostOfLayer, took: read.add})
 	if err != nil {
 		return err
 	}
 	defer done()
-	target, writing, done, err := l.reach(ctx, to, ":"+version, want.TrustedCA, mostOfBody)
+	target, writing, done, err := l.reach(ctx, to, ":"+version, want.TrustedCA, guarded{most: mostOfBody})
 	if err != nil {
 		return err
 	}
@@ -130,16 +132,34 @@ func (l *Lookups) write(ctx context.Context, want bridge.Lookup, version string,
 			return nil
 		}
 	}
-	updates, told := make(chan v1.Update), make(chan struct{})
-	go func() {
-		defer close(told)
-		for u := range updates {
-			progress(u.Complete, octets(manifest))
-		}
-	}()
-	err = remote.Write(target, image, append(writing, remote.WithJobs(jobs), remote.WithProgress(updates))...)
-	<-told
-	return err
+	read.begin(octets(manifest), progress)
+	defer read.end()
+	return remote.Write(target, image, append(writing, remote.WithJobs(jobs))...)
+}
+
+// tally adds up what a copy reads. remote.WithProgress would do so, too, but sends on a channel that it closes when an upload fails, and
+// http.RoundTripper may read the body of a request after it has returned. Nobody is told then.
+type tally struct {
+	mu       sync.Mutex
+	done, of int64
+	tell     func(done, of int64) // nil: the copy has not begun, or has ended
+}
+
+func (t *tally) begin(of int64, tell func(done, of int64)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of, t.tell = of, tell
+}
+
+func (t *tally) end() { t.begin(0, nil) }
+
+func (t *tally) add(octets int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tell != nil && octets > 0 {
+		t.done += int64(octets)
+		t.tell(t.done, t.of)
+	}
 }
 
 // octets are those of all that is copied but the manifest.

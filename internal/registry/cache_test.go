@@ -136,7 +136,36 @@ func TestTheProgressOfACopyIsTold(t *testing.T) {
 	}, HaveField("Image", Not(BeEmpty()))))
 	c.Expect(told).NotTo(BeEmpty())
 	c.Expect(len(told)).To(BeNumerically("<=", 11), "a step is a write")
-	c.Expect(told).To(HaveEach(MatchRegexp(`^%s:4\.20\.4 is being copied to %s:4\.20\.4: \d{0,2}0%% of 3 MiB$`, c.from.repository("layers"), c.to.repository("images/layers-4.20.4"))))
+	c.Expect(told).To(HaveEach(MatchRegexp(`^%s:4\.20\.4 is being copied to %s:4\.20\.4: (0|\d0|100)%% of 3 MiB$`, c.from.repository("layers"), c.to.repository("images/layers-4.20.4"))))
+}
+
+// Answers that are no layers are read, too.
+func TestTheProgressOfACopyEndsAtItsWhole(t *testing.T) {
+	c := copiesTo(t)
+	small, err := random.Image(1<<10, 1)
+	c.Expect(err).NotTo(HaveOccurred())
+	ref, err := name.ParseReference(c.from.repository("layers") + ":4.20.4")
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(remote.Write(ref, small, remote.WithTransport(c.Transport))).To(Succeed())
+	c.image = small
+	c.from.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/") || r.URL.RawQuery != "" {
+			return false
+		}
+		w.Header().Set("Location", r.URL.Path+"?here")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		_, _ = w.Write(make([]byte, 2<<10))
+		return true
+	})
+	proceed := make(chan struct{})
+	c.to.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
+			<-proceed
+		}
+		return false
+	})
+	defer close(proceed)
+	c.hears(c.want, failed(bridge.Caching, ": 100% of 0 MiB"))
 }
 
 func TestACopyThatIsInterruptedGoesOn(t *testing.T) {
@@ -201,6 +230,23 @@ func TestAnUploadThatFailsIsTriedAgain(t *testing.T) {
 	c.isCopied()
 }
 
+// A target that refuses an upload may be sent more of it for a moment: http.Transport does not wait for who reads the body.
+func TestAnUploadThatIsRefusedWhileItIsSent(t *testing.T) {
+	c := copiesTo(t)
+	var refused atomic.Int32
+	c.to.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch || refused.Add(1) > 50 {
+			return false
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+		w.(http.Flusher).Flush()
+		_, _ = io.CopyN(io.Discard, r.Body, octets/2)
+		return true
+	})
+	c.isCopied()
+	c.Expect(refused.Load()).To(BeNumerically(">", 50))
+}
+
 func TestWhoPushesHasAToken(t *testing.T) {
 	c := copiesTo(t)
 	denied := true
@@ -255,6 +301,33 @@ func TestACopyAtAStandstillBeginsAnew(t *testing.T) {
 	stands.Store(false)
 	c.Stall = patience
 	c.isCopied()
+}
+
+func TestACopyThatIsSlowIsNotAtAStandstill(t *testing.T) {
+	c := copiesTo(t)
+	c.Expect(c.Stall).To(Equal(10*time.Minute), "a registry may take as long to commit a layer, and nothing is transferred meanwhile")
+	c.Stall = 2 * time.Second
+	slow, _ := c.cutLayer(1)
+	var times atomic.Int32
+	c.from.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, slow) {
+			return false
+		}
+		times.Add(1)
+		layers, err := c.image.Layers()
+		c.Expect(err).NotTo(HaveOccurred())
+		content, err := layers[1].Compressed()
+		c.Expect(err).NotTo(HaveOccurred())
+		defer content.Close()
+		for err == nil {
+			_, err = io.CopyN(w, content, octets/30)
+			w.(http.Flusher).Flush()
+			time.Sleep(100 * time.Millisecond) // it takes three seconds
+		}
+		return true
+	})
+	c.isCopied()
+	c.Expect(times.Load()).To(BeNumerically("==", 1), "it is not begun anew")
 }
 
 // What is read is written at once: of an image of gigabytes, the manager has some buffers.

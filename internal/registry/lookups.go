@@ -26,7 +26,8 @@ type Lookups struct {
 
 	// Token is one of a ServiceAccount's, by which OpenShift's registry knows who pushes.
 	Token func(ctx context.Context, of types.NamespacedName) (string, error)
-	// Stall is after how long without progress a copy is given up and begun anew.
+	// Stall is after how long without progress a copy is given up and begun anew. While a registry commits a layer, nothing is transferred.
+	// New sets 10 minutes.
 	Stall time.Duration
 
 	changed func(bridge types.NamespacedName)
@@ -48,7 +49,7 @@ type lookup struct {
 // New looks nothing up yet. It calls changed when the answer for a bridge changes.
 func New(token func(ctx context.Context, of types.NamespacedName) (string, error), changed func(bridge types.NamespacedName)) *Lookups {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // it goes by HTTPS_PROXY and NO_PROXY
-	return &Lookups{Transport: transport, Backoff: backoff, Stall: time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
+	return &Lookups{Transport: transport, Backoff: backoff, Stall: 10 * time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
 }
 
 // Once looks for an image now, for a command, and copies nothing.

@@ -22,10 +22,11 @@ const mostOfBody = 4 << 20
 // errPlain means that a registry, or a redirection, is not protected by TLS: a login would be sent for all to read.
 var errPlain = errors.New("it is not reached by HTTPS, and plain HTTP is not used")
 
-// guarded asks by HTTPS only, and reads no answer beyond the size of most.
+// guarded asks by HTTPS only, and reads no answer beyond the size of most. took, if there is one, hears how much is read of answers.
 type guarded struct {
 	next http.RoundTripper
 	most int64
+	took func(octets int)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -34,13 +35,29 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errPlain
 	}
 	answer, err := g.next.RoundTrip(request)
-	if err == nil {
-		answer.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(answer.Body, g.most), answer.Body}
+	if err != nil {
+		return answer, err
 	}
-	return answer, err
+	body := io.LimitReader(answer.Body, g.most)
+	if g.took != nil {
+		body = heard{body, g.took}
+	}
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, answer.Body}
+	return answer, nil
+}
+
+type heard struct {
+	io.Reader
+	took func(octets int)
+}
+
+func (h heard) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	h.took(n)
+	return n, err
 }
 
 // why is the reason of a failure, and says it in words that do not change between tries: errors of Go's net have ephemeral ports.
