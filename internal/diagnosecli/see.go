@@ -52,7 +52,7 @@ type reader struct {
 	// cluster is the HostedCluster, and controlPlane the namespace of its pods.
 	cluster      types.NamespacedName
 	controlPlane string
-	// kubelets says whether they are asked for their health.
+	// kubelets says whether they are asked for their health. Who reads again and again asks none, and reads so many leases only.
 	kubelets bool
 }
 
@@ -61,7 +61,7 @@ func See(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time
 	return reader{ctx: ctx, api: api, infra: infra, kubelets: true}.see(now)
 }
 
-// Glance is See for who reads again and again: no kubelet is asked.
+// Glance is See for who reads again and again: no kubelet is asked, and more leases than a page can show are not read.
 func Glance(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time.Time) diagnose.Facts {
 	return reader{ctx: ctx, api: api, infra: infra}.see(now)
 }
@@ -73,7 +73,6 @@ func (r reader) see(now time.Time) diagnose.Facts {
 		r.controlPlane = endpoint.ControlPlaneNamespaceOf(r.cluster)
 	}
 	f := diagnose.Facts{Now: now, Infra: infra}
-	mine := client.MatchingLabels{names.LabelInfra: infra.Name}
 	together(
 		func() {
 			f.HostedCluster = object[hyperv1.HostedCluster](r, r.cluster, "hostedclusters.hypershift.openshift.io")
@@ -85,10 +84,7 @@ func (r reader) see(now time.Time) diagnose.Facts {
 		func() {
 			f.Proxy = object[v1alpha1.ProxyServer](r, r.child(names.ProxyServer), "proxyservers.hostedcluster.densityops.com")
 		},
-		func() {
-			list, why := read[v1alpha1.DHCPLeaseList](r, infra.Namespace, "dhcpleases.hostedcluster.densityops.com", mine)
-			f.Leases = step.Read[[]v1alpha1.DHCPLease]{Is: list.Items, Unread: why}
-		},
+		func() { f.Leases = r.leases() },
 		func() { f.NodePools = r.nodePools() },
 		func() {
 			list, why := read[nad.List](r, "", "network-attachment-definitions.k8s.cni.cncf.io")

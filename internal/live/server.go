@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,7 +44,8 @@ func (r Refusal) Error() string { return r.Says }
 // The most that there can be at a time. A page of 500 workers takes 3 MiB, and is shared by all who see it alike.
 const (
 	mostStreams  = 64
-	mostOfOne    = 16 // streams of one viewer; a browser opens 6 connections to a host
+	mostPages    = 64 // that are being sent
+	mostOfOne    = 16 // streams, and pages, of one viewer; a browser opens 6 connections to a host
 	mostFeeds    = 12
 	mostReadings = 2
 )
@@ -54,12 +56,14 @@ type Server struct {
 	who     func(*http.Request) (Viewer, error)
 	feeds   *feeds
 	streams *share.Places[string]
+	pages   *share.Places[string]
+	writing time.Duration
 	mux     *http.ServeMux
 }
 
 // New serves until the context ends. who is asked for each request; its error may be a Refusal.
 func New(ctx context.Context, who func(*http.Request) (Viewer, error)) *Server {
-	s := &Server{ctx: ctx, who: who, feeds: newFeeds(ctx), streams: share.New[string](mostStreams, mostOfOne), mux: http.NewServeMux()}
+	s := &Server{ctx: ctx, who: who, feeds: newFeeds(ctx), streams: share.New[string](mostStreams, mostOfOne), pages: share.New[string](mostPages, mostOfOne), writing: writing, mux: http.NewServeMux()}
 	s.mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", picture.Style))
 	s.mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", picture.Script))
 	for _, page := range []string{"/", "/infras/{namespace}/{name}", "/infras/{namespace}/{name}/workers/{worker}"} {
@@ -137,13 +141,21 @@ func (s *Server) answered(w http.ResponseWriter, r *http.Request, with func(http
 	return with(w, r, shows{f, viewer, r.PathValue("worker")})
 }
 
+// page has a buffer of its own for each request, which the browser may leave unread: HTTP/2 carries 250 requests over a connection.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, of shows) error {
+	if !s.pages.Enter(of.viewer.Name) {
+		return Refusal{http.StatusServiceUnavailable, "too many pages are asked for at a time; try again in a few seconds"}
+	}
+	defer s.pages.Leave(of.viewer.Name)
 	now, _, err := of.feed.latest(r.Context(), 0)
 	if err != nil {
 		return err
 	}
 	var text bytes.Buffer
 	if err := now.show(of.worker).Write(&text); err != nil {
+		return err
+	}
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.writing)); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

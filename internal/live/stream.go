@@ -32,6 +32,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, of shows) error 
 	defer context.AfterFunc(s.ctx, cancel)()
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
+	defer func() { _ = control.SetWriteDeadline(time.Now().Add(s.writing)) }() // what ends the answer is written after this
 	if err := s.event(w, control, fmt.Sprintf("retry: %d\n\n", again.Milliseconds())); err != nil {
 		return nil //nolint:nilerr // who has gone needs no answer
 	}
@@ -73,12 +74,16 @@ func message(fields string, data any) (string, error) {
 	return fmt.Sprintf("%sdata: %s\n\n", fields, text), err
 }
 
+// event writes one. Over HTTP/2 a deadline also ends a stream to which nothing is written, so none is left between two events.
 func (s *Server) event(w http.ResponseWriter, control *http.ResponseController, text string) error {
-	if err := control.SetWriteDeadline(time.Now().Add(writing)); err != nil {
+	if err := control.SetWriteDeadline(time.Now().Add(s.writing)); err != nil {
 		return err
 	}
 	if _, err := w.Write([]byte(text)); err != nil {
 		return err
 	}
-	return control.Flush()
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	return control.SetWriteDeadline(time.Time{})
 }

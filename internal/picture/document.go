@@ -166,7 +166,7 @@ func (p Page) path() string { return "infras/" + p.Namespace + "/" + p.Name }
 func (p Page) Worker(name string) Document {
 	at := p.path() + "/workers/" + url.PathEscape(name)
 	d := Document{Title: "Worker " + step.Plain(name), Base: "../../../../", Trail: []Link{{p.Namespace + "/" + p.Name, p.path()}}, Events: "../../../../" + at + "/events"}
-	s := Section{Part: Part{"steps", drawn("gone", nil)}}
+	s := Section{Part: Part{"steps", drawn("gone", p.Undrawn)}}
 	for _, w := range p.Workers {
 		if w.Name == name {
 			s.HTML = drawn("steps", w)

@@ -94,6 +94,32 @@ func TestOnlyWhatHasChangedIsSent(t *testing.T) {
 	g.Expect(ids(picture.Changes(nil, later))).To(Equal([]string{"summary", "vlan", "wall", "names", "services", "pool"}), "nothing is known of what the browser has")
 }
 
+// A browser replaces the sections that it has: those of a document are always the same.
+func TestTheFirstBridgeIsShownWhereNoneWas(t *testing.T) {
+	g := NewWithT(t)
+	none, one := picture.Overview{}.Document(), picture.Overview{Bridges: []picture.Bridge{{Namespace: "clusters", Name: "dpu1", Ready: step.OK}}}.Document()
+	changes := picture.Changes(none.Sections, one.Sections)
+	g.Expect(changes).To(ConsistOf(HaveField("ID", "bridges")))
+	g.Expect(written(t, none)).To(And(ContainSubstring(`id="bridges"`), Not(ContainSubstring("<h2>Bridges"))))
+	g.Expect(string(changes[0].HTML)).To(And(ContainSubstring("<h2>Bridges"), ContainSubstring("clusters/dpu1")))
+	g.Expect(picture.Changes(one.Sections, none.Sections)).To(ConsistOf(HaveField("ID", "bridges")), "and taken away after the last")
+}
+
+func TestOfAThousandWorkersAndMoreSomeAreCountedOnly(t *testing.T) {
+	g := NewWithT(t)
+	p := picture.Of(healthy(1002))
+	g.Expect(p.Count).To(Equal(map[picture.State]int{picture.Joined: 1002}))
+	page := written(t, p.Document())
+	g.Expect(strings.Count(page, "<tr id=")).To(Equal(1000))
+	g.Expect(page).To(And(ContainSubstring("Workers: 1002 joined."), ContainSubstring("<p>2 more workers are not drawn: see oooi diagnose.</p>")))
+	g.Expect(text(t, healthy(1002))).To(ContainSubstring("\n  2 more workers are not drawn: see oooi diagnose\n"))
+	g.Expect(text(t, healthy(1001))).To(ContainSubstring("\n  1 more worker is not drawn: see oooi diagnose\n"))
+	g.Expect(text(t, healthy(1000))).NotTo(ContainSubstring("not drawn"))
+	g.Expect(p.Workers).NotTo(ContainElement(HaveField("Name", "c1-w999")), "it is the last by name")
+	g.Expect(written(t, p.Worker("c1-w999"))).To(ContainSubstring("no worker of this name now, or it is not drawn: see oooi diagnose."))
+	g.Expect(written(t, picture.Of(healthy(1)).Worker("c1-w999"))).To(ContainSubstring("no worker of this name now.</p>"))
+}
+
 // 500 workers are a quarter of a megabyte, which any browser paints at once.
 func TestManyWorkersAreASmallPage(t *testing.T) {
 	g := NewWithT(t)

@@ -13,7 +13,8 @@ function replace(part) {
   made.innerHTML = part.html;
   if (open) made.content.querySelector('details')?.setAttribute('open', '');
   old.replaceWith(made.content);
-  if (scrolled) document.querySelector(`#${CSS.escape(part.id)} .scrolls`).scrollLeft = scrolled;
+  const scrolls = document.querySelector(`#${CSS.escape(part.id)} .scrolls`); // none once the last worker is gone
+  if (scrolled && scrolls) scrolls.scrollLeft = scrolled;
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 

@@ -46,11 +46,7 @@ func (l Line) ID() string { return "i-" + l.Namespace + "/" + l.Name }
 // Path is relative to the root.
 func (l Line) Path() string { return "infras/" + l.Namespace + "/" + l.Name }
 
-// Document of the overview.
+// Document of the overview. Its sections are always the same: a browser replaces what it has.
 func (o Overview) Document() Document {
-	d := Document{Title: "Infras and bridges", Base: "./", Events: "events", Sections: []Section{section("list", o)}}
-	if len(o.Bridges) > 0 {
-		d.Sections = append(d.Sections, section("bridges", o))
-	}
-	return d
+	return Document{Title: "Infras and bridges", Base: "./", Events: "events", Sections: []Section{section("list", o), section("bridges", o)}}
 }

@@ -28,11 +28,13 @@ type Page struct {
 	Upstreams     []Upstream
 	Pool          Pool
 	// Stages are the columns of the boot wall.
-	Stages  []string
+	Stages []string
+	// Workers that are drawn, and Undrawn, how many more there are.
 	Workers []Worker
+	Undrawn int
 	// Unmatched are the server names that workers asked the proxy for and no backend has.
 	Unmatched []Unmatched
-	// Count of the workers in each state.
+	// Count of all workers in each state.
 	Count map[State]int
 	// Unread is what could not be read, each with the reason.
 	Unread []string
@@ -102,6 +104,9 @@ type Worker struct {
 	Steps []step.Step
 }
 
+// mostDrawn is how many workers have a row: a guest can invent DHCP clients.
+const mostDrawn = 1000
+
 // Of makes the page.
 func Of(f diagnose.Facts) Page {
 	p := Page{Namespace: f.Infra.Namespace, Name: f.Infra.Name, CIDR: string(f.Infra.Spec.NetworkConfig.CIDR), Stages: diagnose.Stages(), Count: map[State]int{}, Unread: unread(f)}
@@ -111,8 +116,12 @@ func Of(f diagnose.Facts) Page {
 	p.Services, p.Upstreams, p.Pool = services(f), upstreams(f), pool(f)
 	for _, path := range diagnose.Paths(f) {
 		w := row(path, p.Stages)
-		p.Workers = append(p.Workers, w)
 		p.Count[w.State]++
+		if len(p.Workers) < mostDrawn {
+			p.Workers = append(p.Workers, w)
+		} else {
+			p.Undrawn++
+		}
 	}
 	p.Unmatched = unmatched(f)
 	return p

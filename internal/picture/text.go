@@ -134,6 +134,9 @@ func drawWall(to io.Writer, p Page) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if p.Undrawn > 0 {
+		fmt.Fprintf(to, "  %s\n", p.NotDrawn())
+	}
 	for i, u := range p.Unmatched {
 		if i == 0 {
 			fmt.Fprintln(to, "\nServer names that no backend of the proxy has:")
@@ -155,6 +158,17 @@ func (p Page) Counted() string {
 		return "none"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// NotDrawn says how many workers have no row; empty if all have one.
+func (p Page) NotDrawn() string {
+	switch p.Undrawn {
+	case 0:
+		return ""
+	case 1:
+		return "1 more worker is not drawn: see oooi diagnose"
+	}
+	return fmt.Sprintf("%d more workers are not drawn: see oooi diagnose", p.Undrawn)
 }
 
 // Stands says how far a worker is.
