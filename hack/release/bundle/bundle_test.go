@@ -320,7 +320,10 @@ func TestThePageOnAirGapsMakesABundle(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^make bundle .*$`).FindString(string(page))
 	dir, tree := t.TempDir(), absolute(t, top)
 	_, only, _ := strings.Cut(digest, "@")
-	if err := os.WriteFile(filepath.Join(dir, "oooi-v0.1.0.digest"), []byte(only+"\n"), 0o600); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "dist/release"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "dist/release/oooi-v0.1.0.digest"), []byte(only+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shell := exec.Command("bash", "-euc", `make() { command make -s -C "$TREE" "$@"; }; `+line)

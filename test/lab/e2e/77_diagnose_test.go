@@ -116,7 +116,7 @@ func bootsUnsuspected(t *testing.T, ctx context.Context, m scene.Machine) {
 func hasStages(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	const of = "{range .items[?(@.spec.mac==%q)].status.stages[*]}{.name}:{.result} {end}"
-	const want = "NameAsked: IgnitionHello:Forwarded APIHello:Forwarded KonnectivityHello:Forwarded "
+	const want = "NameAsked: IgnitionHello:Forwarded APIHello:Forwarded KonnectivityHello:Forwarded"
 	must(t, scene.Until(ctx, "the stages of "+m.Name, func(context.Context) error {
 		if got := kubectl(t, ctx, "-n", "clusters", "get", "dhcplease", "-o", "jsonpath="+fmt.Sprintf(of, m.MAC)); got != want {
 			return fmt.Errorf("the lease says %q", got)
