@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -22,7 +23,8 @@ func newMoveCommand() *cobra.Command {
 			"With --cut-over it moves the Infra: it creates network and Infra there, switches the services off here, waits until the\n" +
 			"last pod has ended, brings the leases as they are then, and ends the pause there. In between nobody serves the VLAN, and\n" +
 			"workers keep their leases. It can be run again after an interruption. docs/MOVING_IN.md has the steps.\n\n" +
-			"Exit code: 0 if the files are written, or the Infra has moved, 1 if not, 2 if flags are invalid or a cluster cannot be read.",
+			"Exit code: 0 if the files are written and the other cluster can take them, or if the Infra has moved, 1 if not,\n" +
+			"2 if flags are invalid or the Infra cannot be read.",
 		Example: "  oooi move c1 -n clusters --to west\n  oooi move c1 -n clusters --to west --cut-over",
 		Args:    oneName,
 	}
@@ -43,13 +45,14 @@ func newMoveCommand() *cobra.Command {
 			return asUnusable(err)
 		}
 		c.Infra, c.Patience = types.NamespacedName{Namespace: namespace, Name: args[0]}, patience
+		m, err := movecli.Read(cmd.Context(), c.From, c.Infra, time.Now())
+		if err != nil {
+			return asUnusable(err)
+		}
 		if cutOver {
-			return c.Run(cmd.Context())
+			return c.Run(cmd.Context(), m)
 		}
-		if output == "" {
-			output = "move-" + args[0]
-		}
-		return writeMove(cmd, c, output)
+		return writeMove(cmd, c, m, output)
 	}
 	return cmd
 }
@@ -77,12 +80,8 @@ func betweenClusters(cmd *cobra.Command, from *clusterFlags, to string) (c movec
 	return c, err
 }
 
-func writeMove(cmd *cobra.Command, c movecli.CutOver, dir string) error {
-	m, err := movecli.Read(cmd.Context(), c.From, c.Infra, time.Now())
-	if err != nil {
-		return asUnusable(err)
-	}
-	files, err := m.Files(dir)
+func writeMove(cmd *cobra.Command, c movecli.CutOver, m *movecli.Move, dir string) error {
+	files, err := m.Files(cmp.Or(dir, "move-"+c.Infra.Name))
 	if err != nil {
 		return asUnusable(err)
 	}
@@ -93,7 +92,7 @@ func writeMove(cmd *cobra.Command, c movecli.CutOver, dir string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "not in the files:", left)
 	}
 	if err := c.Ready(cmd.Context(), m); err != nil {
-		return errors.Join(err, errors.New("the files are written; with --cut-over nothing would have been"))
+		return errors.Join(err, errors.New("the files are written, but --cut-over would not have begun"))
 	}
 	return nil
 }

@@ -14,13 +14,14 @@ func TestAnInfraMovesToAnotherClusterOnly(t *testing.T) {
 	g.Expect(os.WriteFile(path, []byte(`apiVersion: v1
 kind: Config
 current-context: east
-clusters: [{name: one, cluster: {server: "https://127.0.0.1:1"}}]
-contexts: [{name: east, context: {cluster: one}}, {name: west, context: {cluster: one}}]
+clusters: [{name: one, cluster: {server: "https://127.0.0.1:1"}}, {name: two, cluster: {server: "https://127.0.0.1:2"}}]
+contexts: [{name: east, context: {cluster: one}}, {name: west, context: {cluster: one}}, {name: south, context: {cluster: two}}]
 `), 0o600)).To(Succeed())
 	for says, args := range map[string][]string{
 		"--to west is this cluster, https://127.0.0.1:1: name the context of the other one": {"c1", "--to", "west"},
 		`--to north: finding the cluster: context "north" does not exist`:                   {"c1", "--to", "north"},
-		`required flag(s) "to" not set`:                                                     {"c1"},
+		"reading Infra default/c1: ":    {"c1", "--to", "south", "--cut-over"},
+		`required flag(s) "to" not set`: {"c1"},
 	} {
 		root := Root()
 		root.SetOut(&bytes.Buffer{})

@@ -1,9 +1,11 @@
 package movecli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,19 +33,16 @@ type CutOver struct {
 	Tell func(string)
 }
 
-// pausing keeps the manager here from writing, for as long as the Infra is there; off ends its pods.
+// off ends the pods of an Infra, and goingOn its pause. onAgain is what the administrator does to an Infra that is switched off and paused: a
+// manager that sees it switched off and not paused forgets its addresses.
 const (
 	off     = `{"spec":{"infraComponents":{"dhcp":{"enabled":false},"dns":{"enabled":false},"proxy":{"enabled":false}}}}`
-	pausing = `{"metadata":{"annotations":{"` + names.AnnotationPaused + `":"true"}}}`
 	goingOn = `{"metadata":{"annotations":{"` + names.AnnotationPaused + `":null}}}`
+	onAgain = "remove enabled: false here, then the pause, wait until it serves, and run this again"
 )
 
-// Run moves the Infra.
-func (c CutOver) Run(ctx context.Context) error {
-	m, err := Read(ctx, c.From, c.Infra, time.Now())
-	if err != nil {
-		return err
-	}
+// Run moves the Infra, as Read has read it.
+func (c CutOver) Run(ctx context.Context, m *Move) error {
 	for _, step := range []func(context.Context, *Move) error{c.Ready, c.prepare, c.stop, c.carryLeases, c.start} {
 		if err := step(ctx, m); err != nil {
 			return err
@@ -54,6 +53,9 @@ func (c CutOver) Run(ctx context.Context) error {
 
 // Ready says what the other cluster lacks, before anything is written.
 func (c CutOver) Ready(ctx context.Context, m *Move) error {
+	if err := c.apart(ctx); err != nil {
+		return err
+	}
 	if err := c.To.Get(ctx, types.NamespacedName{Name: c.Infra.Namespace}, &corev1.Namespace{}); err != nil {
 		return fmt.Errorf("the other cluster, Namespace %s: %w", c.Infra.Namespace, err)
 	}
@@ -65,20 +67,53 @@ func (c CutOver) Ready(ctx context.Context, m *Move) error {
 		}
 	}
 	there, err := c.there(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return c.waits(ctx, m.Infra, there)
+}
+
+// apart says whether the clusters are two, if both may be asked: one has several addresses, and the UID of kube-system tells it from others
+// (OpenTelemetry, k8s.cluster.uid).
+func (c CutOver) apart(ctx context.Context) error {
+	var uids [2]types.UID
+	for i, api := range []client.Client{c.From, c.To} {
+		system := &corev1.Namespace{}
+		if err := api.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, system); apierrors.IsForbidden(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading Namespace %s: %w", metav1.NamespaceSystem, err)
+		}
+		uids[i] = system.UID
+	}
+	if uids[0] == uids[1] {
+		return errors.New("--to is this cluster by another address: name the context of the other one")
+	}
+	return nil
+}
+
+// waits says whether the other cluster has an Infra that waits to take over from the one here, or admits it. The one here is already switched
+// off if the move was interrupted: only the one there knows then what it was, and its addresses.
+func (c CutOver) waits(ctx context.Context, here, there *v1alpha1.Infra) error {
+	switch {
+	case there == nil && switchedOff(here):
+		return fmt.Errorf("Infra %s is switched off here, and the other cluster has none that knows what it was: %s", c.Infra, onAgain)
 	case there == nil:
-		if err := c.To.Create(ctx, m.Infra.DeepCopy(), client.DryRunAll); err != nil {
+		if err := c.To.Create(ctx, here.DeepCopy(), client.DryRunAll); err != nil {
 			return fmt.Errorf("the other cluster refuses the Infra: %w", err)
 		}
-		return nil
-	case there.Annotations[names.AnnotationGiven] != m.Infra.Annotations[names.AnnotationGiven]:
+	case switchedOff(there):
+		return fmt.Errorf("the other cluster has an Infra %s that is switched off: remove that first", c.Infra)
+	case !switchedOff(here) && there.Annotations[names.AnnotationGiven] != here.Annotations[names.AnnotationGiven]:
 		return fmt.Errorf("the other cluster has an Infra %s with addresses of its own: remove that first", c.Infra)
 	case there.Annotations[names.AnnotationPaused] == "":
 		return fmt.Errorf("Infra %s serves in the other cluster already: there is nothing to move", c.Infra)
 	}
 	return nil
+}
+
+func switchedOff(infra *v1alpha1.Infra) bool {
+	return !slices.ContainsFunc(component.All, func(of component.Component) bool { return of.Wanted(infra.Spec.InfraComponents).Enabled })
 }
 
 // there is the Infra in the other cluster; nil if it has none.
@@ -105,7 +140,8 @@ func (c CutOver) prepare(ctx context.Context, m *Move) error {
 	return nil
 }
 
-// stop switches the services off here, waits until their pods have ended, and pauses what is left.
+// stop switches the services off here, waits until their pods have ended, and pauses what is left. The manager here has forgotten addresses
+// that nothing has any more: the Infra gets them back, so that it can be switched on again.
 func (c CutOver) stop(ctx context.Context, _ *Move) error {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: c.Infra.Namespace, Name: c.Infra.Name}}
 	if err := c.From.Patch(ctx, infra, client.RawPatch(types.MergePatchType, []byte(off))); err != nil {
@@ -123,12 +159,20 @@ func (c CutOver) stop(ctx context.Context, _ *Move) error {
 	})
 	if wait.Interrupted(err) {
 		return fmt.Errorf("still here: %s: nothing serves in the other cluster yet. If a node is lost, fence it and delete the pod; if the Infra is paused, end that; then run this again. "+
-			"To go back: delete Infra %s there, and remove enabled: false here", strings.Join(left, ", "), c.Infra)
+			"To go back: set annotation %s here to what it is there, and remove enabled: false in the same edit; then delete Infra %s there",
+			strings.Join(left, ", "), names.AnnotationGiven, c.Infra)
 	}
 	if err != nil {
 		return fmt.Errorf("waiting for the pods: %w", err)
 	}
-	if err := c.From.Patch(ctx, infra, client.RawPatch(types.MergePatchType, []byte(pausing))); err != nil {
+	there, err := c.there(ctx)
+	if there == nil {
+		return cmp.Or(err, c.gone())
+	}
+	bare := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: c.Infra.Namespace, Name: c.Infra.Name}}
+	paused := bare.DeepCopy()
+	paused.Annotations = map[string]string{names.AnnotationPaused: "true", names.AnnotationGiven: there.Annotations[names.AnnotationGiven]}
+	if err := c.From.Patch(ctx, paused, client.MergeFrom(bare)); err != nil {
 		return fmt.Errorf("pausing the Infra: %w", err)
 	}
 	c.Tell("nothing of it serves here any more")
@@ -179,7 +223,7 @@ func (c CutOver) carryLeases(ctx context.Context, _ *Move) error {
 	return nil
 }
 
-// sameLease says whether a lease that is there is one that an interrupted move brought.
+// sameLease says whether a lease that is there is one that an interrupted move, or its files, brought; what was promised since then goes there.
 func (c CutOver) sameLease(ctx context.Context, l *v1alpha1.DHCPLease) error {
 	there := &v1alpha1.DHCPLease{}
 	if err := c.To.Get(ctx, client.ObjectKeyFromObject(l), there); err != nil {
@@ -188,6 +232,13 @@ func (c CutOver) sameLease(ctx context.Context, l *v1alpha1.DHCPLease) error {
 	if there.Spec.MAC != l.Spec.MAC || there.Spec.ClientID != l.Spec.ClientID || there.Spec.State != l.Spec.State {
 		return fmt.Errorf("the other cluster has a lease %s of another client, %s: delete it there, and run this again", l.Name, there.Spec.MAC)
 	}
+	if !there.Spec.DurableUntilTime.Before(&l.Spec.DurableUntilTime) {
+		return nil
+	}
+	there.Spec.DurableUntilTime, there.Spec.ExpirationTime = l.Spec.DurableUntilTime, l.Spec.ExpirationTime
+	if err := c.To.Update(ctx, there); err != nil {
+		return fmt.Errorf("the other cluster, lease of %s: %w", l.Spec.IP, err)
+	}
 	return nil
 }
 
@@ -195,11 +246,15 @@ func (c CutOver) sameLease(ctx context.Context, l *v1alpha1.DHCPLease) error {
 func (c CutOver) start(ctx context.Context, _ *Move) error {
 	there, err := c.there(ctx)
 	if there == nil {
-		return errors.Join(err, fmt.Errorf("Infra %s is gone from the other cluster: run this again", c.Infra))
+		return cmp.Or(err, c.gone())
 	}
 	if err := c.To.Patch(ctx, there, client.RawPatch(types.MergePatchType, []byte(goingOn))); err != nil {
 		return fmt.Errorf("ending the pause in the other cluster: %w", err)
 	}
 	c.Tell("the other cluster serves it from now on; the Infra here is switched off and paused")
 	return nil
+}
+
+func (c CutOver) gone() error {
+	return fmt.Errorf("Infra %s is gone from the other cluster: %s", c.Infra, onAgain)
 }

@@ -3,6 +3,7 @@ package movecli_test
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -22,6 +24,9 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
+// forgotten is what the manager here writes once it has seen everything switched off (input.Memory).
+const forgotten = `{"of":"clusters/c1","addresses":{}}`
+
 const given = `{"of":"clusters/c1","addresses":{"dhcp":"192.168.100.7"},"pool":["192.168.100.40","192.168.100.60"]}`
 
 // two are two management clusters.
@@ -29,8 +34,11 @@ type two struct {
 	*WithT
 	t          *testing.T
 	here, away client.Client
-	told       []string
+	// byAnotherAddress is a client of the cluster here.
+	byAnotherAddress client.Client
 }
+
+const onAgain = "remove enabled: false here, then the pause, wait until it serves, and run this again"
 
 func newTwo(t *testing.T) *two {
 	w := &two{WithT: NewWithT(t), t: t}
@@ -45,10 +53,11 @@ func newTwo(t *testing.T) *two {
 		})
 	}
 	starting.Wait()
-	for n, to := range []*client.Client{&w.here, &w.away} {
-		api, err := client.New(configs[n], client.Options{Scheme: controller.Scheme()})
+	for n, to := range []*client.Client{&w.here, &w.away, &w.byAnotherAddress} {
+		api, err := client.New(configs[n%2], client.Options{Scheme: controller.Scheme()})
 		w.Expect(err).NotTo(HaveOccurred())
 		*to = api
+		w.Eventually(api.Get).WithArguments(t.Context(), types.NamespacedName{Name: "kube-system"}, &corev1.Namespace{}).WithTimeout(time.Minute).Should(Succeed())
 	}
 	w.makes(w.here, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
 	network := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "vlan100"}, Spec: nad.Spec{Config: `{"cniVersion":"0.3.1","type":"bridge","bridge":"br0"}`}}
@@ -99,46 +108,119 @@ func (w *two) infraIn(api client.Client) *v1alpha1.Infra {
 func (w *two) cutOver(patience time.Duration) movecli.CutOver {
 	return movecli.CutOver{
 		From: w.here, To: w.away, Infra: types.NamespacedName{Namespace: "clusters", Name: "c1"}, Patience: patience,
-		Tell: func(what string) { w.told = append(w.told, what) },
+		Tell: func(string) {},
 	}
+}
+
+func (w *two) run(c movecli.CutOver) error {
+	m, err := movecli.Read(context.WithoutCancel(w.t.Context()), c.From, c.Infra, time.Now())
+	if err != nil {
+		return err
+	}
+	return c.Run(context.WithoutCancel(w.t.Context()), m)
+}
+
+// forgets plays the manager here, which is not paused and sees everything switched off.
+func (w *two) forgets() {
+	w.t.Helper()
+	w.remembers(w.here, forgotten)
+}
+
+func (w *two) remembers(api client.Client, given string) {
+	w.t.Helper()
+	i := w.infraIn(api)
+	i.Annotations[names.AnnotationGiven] = given
+	w.Expect(api.Update(w.t.Context(), i)).To(Succeed())
+}
+
+// without runs something while the other cluster has no Infra.
+func (w *two) without(f func()) {
+	w.t.Helper()
+	there := w.infraIn(w.away)
+	w.Expect(w.away.Delete(w.t.Context(), there.DeepCopy())).To(Succeed())
+	f()
+	there.ResourceVersion = ""
+	w.makes(w.away, there)
+}
+
+func off(i *v1alpha1.Infra) *v1alpha1.Infra {
+	c := &i.Spec.InfraComponents
+	c.DHCP.Enabled, c.DNS.Enabled, c.Proxy.Enabled = ptr.To(false), ptr.To(false), ptr.To(false)
+	return i
+}
+
+// refuses tries what the other cluster may not have before anything is interrupted here.
+func (w *two) refuses() {
+	w.t.Helper()
+	same := w.cutOver(time.Second)
+	same.To = w.byAnotherAddress
+	w.Expect(w.run(same)).To(MatchError("--to is this cluster by another address: name the context of the other one"))
+	w.Expect(w.run(w.cutOver(time.Second))).To(MatchError(ContainSubstring("the other cluster, Namespace clusters: ")))
+	w.makes(w.away, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	other := infra()
+	other.Annotations[names.AnnotationGiven] = "{}"
+	for says, there := range map[string]*v1alpha1.Infra{
+		"the other cluster has an Infra clusters/c1 with addresses of its own: remove that first": other,
+		"the other cluster has an Infra clusters/c1 that is switched off: remove that first":      off(infra()),
+	} {
+		w.makes(w.away, there)
+		w.Expect(w.run(w.cutOver(time.Second))).To(MatchError(says))
+		w.Expect(w.away.Delete(w.t.Context(), there)).To(Succeed())
+	}
+	w.Expect(w.infraIn(w.here).Spec).To(Equal(infra().Spec), "nothing is interrupted where the other cluster is not ready")
+}
+
+// losesIt moves everything, and then the Infra is gone from the other cluster: the one here can be switched on again, as it was.
+func (w *two) losesIt() {
+	w.t.Helper()
+	c := w.cutOver(time.Minute)
+	c.Tell = func(what string) {
+		if strings.HasSuffix(what, "leases are there") {
+			w.Expect(w.away.Delete(w.t.Context(), w.infraIn(w.away))).To(Succeed())
+		}
+	}
+	there := w.infraIn(w.away)
+	w.Expect(w.run(c)).To(MatchError("Infra clusters/c1 is gone from the other cluster: " + onAgain))
+	w.Expect(w.infraIn(w.here).Annotations).To(Equal(map[string]string{names.AnnotationGiven: given, names.AnnotationPaused: "true"}))
+	there.ResourceVersion = ""
+	w.makes(w.away, there)
 }
 
 func TestNothingServesThereBeforeTheLastPodHereHasEnded(t *testing.T) {
 	w := newTwo(t)
-	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError(ContainSubstring("the other cluster, Namespace clusters: ")))
-	w.Expect(w.infraIn(w.here).Spec).To(Equal(infra().Spec), "nothing is interrupted where the other cluster is not ready")
-
-	w.makes(w.away, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	w.refuses()
 	w.admits(t.TempDir())
-	w.Expect(w.cutOver(5 * time.Second).Run(t.Context())).To(MatchError(And(HavePrefix("still here: Pod c1-dhcp-0, DHCPServer c1-dhcp: "), ContainSubstring("run this again"))))
+	w.Expect(w.run(w.cutOver(5 * time.Second))).To(MatchError(And(HavePrefix("still here: Pod c1-dhcp-0, DHCPServer c1-dhcp: "), ContainSubstring("run this again"))))
 	w.Expect(w.infraIn(w.away).Annotations).To(HaveKeyWithValue(names.AnnotationPaused, "true"))
 	w.Expect(*w.infraIn(w.here).Spec.InfraComponents.DHCP.Enabled).To(BeFalse())
-	there := w.infraIn(w.away)
-	there.Annotations[names.AnnotationGiven] = "{}"
-	w.Expect(w.away.Update(t.Context(), there)).To(Succeed())
-	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError("the other cluster has an Infra clusters/c1 with addresses of its own: remove that first"))
-	there.Annotations[names.AnnotationGiven] = given
-	w.Expect(w.away.Update(t.Context(), there)).To(Succeed())
+	w.forgets()
+	w.without(func() {
+		w.Expect(w.run(w.cutOver(time.Second))).To(MatchError("Infra clusters/c1 is switched off here, and the other cluster has none that knows what it was: " + onAgain))
+	})
 	foreign := lease("192.168.100.50", "52:54:00:00:00:0f", nil)
 	w.makes(w.away, foreign)
 
 	done := make(chan error, 1)
-	go func() { done <- w.cutOver(time.Minute).Run(context.WithoutCancel(t.Context())) }()
+	go func() { done <- w.run(w.cutOver(time.Minute)) }()
 	w.Consistently(done, time.Second).ShouldNot(Receive())
 	last := lease("192.168.100.51", "52:54:00:00:00:02", nil)
 	w.makes(w.here, last) // what the daemon wrote last
+	earlier := lease("192.168.100.51", "52:54:00:00:00:02", nil)
+	earlier.Spec.DurableUntilTime.Time = last.Spec.DurableUntilTime.Add(-time.Hour)
+	w.makes(w.away, earlier) // from files of another day
 	w.Expect(w.here.Delete(t.Context(), &v1alpha1.DHCPServer{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp"}})).To(Succeed())
 	w.Consistently(func() map[string]string { return w.infraIn(w.away).Annotations }, time.Second).Should(HaveKey(names.AnnotationPaused))
 	w.Expect(w.here.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp-0"}}, client.GracePeriodSeconds(0))).To(Succeed())
 	w.Eventually(done).WithTimeout(time.Minute).Should(Receive(MatchError(HavePrefix("the other cluster has a lease c1-dhcp-192.168.100.50 of another client, 52:54:00:00:00:0f: "))))
 	w.Expect(w.infraIn(w.away).Annotations).To(HaveKey(names.AnnotationPaused))
 	w.Expect(w.away.Delete(t.Context(), foreign)).To(Succeed())
-	w.Expect(w.cutOver(time.Minute).Run(t.Context())).To(Succeed())
+	w.losesIt()
+	w.forgets()
+	w.Expect(w.run(w.cutOver(time.Minute))).To(Succeed())
 
-	there = w.infraIn(w.away)
+	there := w.infraIn(w.away)
 	w.Expect(there.Spec).To(Equal(infra().Spec), "as it was before it was switched off")
 	w.Expect(there.Annotations).To(Equal(map[string]string{names.AnnotationGiven: given}))
-	w.Expect(w.infraIn(w.here).Annotations).To(HaveKey(names.AnnotationPaused))
 	network := &nad.NetworkAttachmentDefinition{}
 	w.Expect(w.away.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "vlan100"}, network)).To(Succeed())
 	w.Expect(network.Annotations).To(HaveKeyWithValue(names.AnnotationAllowedNamespaces, "clusters"))
@@ -150,9 +232,10 @@ func TestNothingServesThereBeforeTheLastPodHereHasEnded(t *testing.T) {
 	w.Expect(machine.Spec.DurableUntilTime.Time).To(BeTemporally("~", time.Now().Add(48*time.Hour), time.Minute))
 	w.Expect(machine.Spec.History).To(HaveLen(1))
 	w.Expect(machine.Labels).NotTo(HaveKey(names.LabelOwnerUID))
-	w.Expect(other.Spec.DurableUntilTime.Time).To(BeTemporally("<", time.Now()), "as its client was promised")
+	w.Expect(other.Spec.DurableUntilTime.Time).To(BeTemporally("==", last.Spec.DurableUntilTime.Time), "as its client was promised last")
 
-	w.Expect(w.cutOver(time.Second).Run(t.Context())).To(MatchError("Infra clusters/c1 serves in the other cluster already: there is nothing to move"))
+	w.forgets()
+	w.Expect(w.run(w.cutOver(time.Second))).To(MatchError("Infra clusters/c1 serves in the other cluster already: there is nothing to move"))
 }
 
 // admits tries the files of a dry run on the other cluster.
