@@ -109,10 +109,10 @@ func (b Bundle) Write(dir string) error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(b)) {
 		file := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // a bundle is for everybody to read
 			return err
 		}
-		if err := os.WriteFile(file, b[path], 0o644); err != nil {
+		if err := os.WriteFile(file, b[path], 0o644); err != nil { //nolint:gosec // likewise
 			return err
 		}
 	}
