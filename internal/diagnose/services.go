@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -235,12 +235,6 @@ func (f Facts) missingPolicy(backend string) string {
 // cluster is the HostedCluster that the Infra names; empty if it names none.
 func (f Facts) cluster() types.NamespacedName { return clusterOf(f.Infra) }
 
-func clusterOf(infra *v1alpha1.Infra) types.NamespacedName {
-	ref := infra.Spec.HostedClusterRef
-	if ref == nil {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
-}
+func clusterOf(infra *v1alpha1.Infra) types.NamespacedName { return input.Refs(infra).HostedCluster }
 
 func (f Facts) controlPlane() string { return endpoint.ControlPlaneNamespaceOf(f.cluster()) }

@@ -3,7 +3,6 @@
 package diagnosecli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -68,8 +68,7 @@ func Glance(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now t
 
 func (r reader) see(now time.Time) diagnose.Facts {
 	infra := r.infra
-	if ref := infra.Spec.HostedClusterRef; ref != nil {
-		r.cluster = types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
+	if r.cluster = input.Refs(infra).HostedCluster; r.cluster.Name != "" {
 		r.controlPlane = endpoint.ControlPlaneNamespaceOf(r.cluster)
 	}
 	f := diagnose.Facts{Now: now, Infra: infra}

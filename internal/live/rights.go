@@ -1,20 +1,19 @@
 package live
 
 import (
-	"cmp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 const (
-	oooi, hypershift, kubevirt = "hostedcluster.densityops.com", "hypershift.openshift.io", "kubevirt.io"
+	oooi, hypershift, kubevirt = names.Group, "hypershift.openshift.io", "kubevirt.io"
 	dpf, dpfOperator           = "provisioning.dpu.nvidia.com", "operator.dpu.nvidia.com"
 )
 
@@ -27,8 +26,7 @@ func ofInfra(infra *v1alpha1.Infra) []right {
 	for _, c := range component.All {
 		all = append(all, right{"get", oooi, c.Resource, infra.Namespace})
 	}
-	if ref := infra.Spec.HostedClusterRef; ref != nil {
-		cluster := types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
+	if cluster := input.Refs(infra).HostedCluster; cluster.Name != "" {
 		controlPlane := endpoint.ControlPlaneNamespaceOf(cluster)
 		all = append(all, right{"get", hypershift, "hostedclusters", cluster.Namespace}, right{"list", hypershift, "nodepools", cluster.Namespace},
 			right{"list", "discovery.k8s.io", "endpointslices", controlPlane}, right{"list", "networking.k8s.io", "networkpolicies", controlPlane},

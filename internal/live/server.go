@@ -69,7 +69,7 @@ func New(ctx context.Context, who func(*http.Request) (Viewer, error)) *Server {
 	for _, page := range []string{"/", "/infras/{namespace}/{name}", "/infras/{namespace}/{name}/workers/{worker}"} {
 		end := ""
 		if page == "/" {
-			end, page = "{$}", "/"
+			end = "{$}" // or it would be all paths
 		}
 		s.mux.HandleFunc("GET "+page+end, s.answer(s.page))
 		s.mux.HandleFunc("GET "+join(page, "events"), s.answer(s.stream))

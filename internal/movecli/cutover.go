@@ -20,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // CutOver moves an Infra: nothing of it serves in the other cluster before its last pod here has ended. It can be run again after it was
@@ -59,7 +60,7 @@ func (c CutOver) Ready(ctx context.Context, m *Move) error {
 	if err := c.To.Get(ctx, types.NamespacedName{Name: c.Infra.Namespace}, &corev1.Namespace{}); err != nil {
 		return fmt.Errorf("the other cluster, Namespace %s: %w", c.Infra.Namespace, err)
 	}
-	if key := m.hosted(); key.Name != "" {
+	if key := input.Refs(m.Infra).HostedCluster; key.Name != "" {
 		hosted := &metav1.PartialObjectMetadata{}
 		hosted.SetGroupVersionKind(schema.GroupVersionKind{Group: "hypershift.openshift.io", Version: "v1beta1", Kind: "HostedCluster"})
 		if err := c.To.Get(ctx, key, hosted); err != nil {
@@ -143,8 +144,8 @@ func (c CutOver) prepare(ctx context.Context, m *Move) error {
 // stop switches the services off here, waits until their pods have ended, and pauses what is left. The manager here has forgotten addresses
 // that nothing has any more: the Infra gets them back, so that it can be switched on again.
 func (c CutOver) stop(ctx context.Context, _ *Move) error {
-	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: c.Infra.Namespace, Name: c.Infra.Name}}
-	if err := c.From.Patch(ctx, infra, client.RawPatch(types.MergePatchType, []byte(off))); err != nil {
+	bare := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: c.Infra.Namespace, Name: c.Infra.Name}}
+	if err := c.From.Patch(ctx, bare.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(off))); err != nil {
 		return fmt.Errorf("switching the services off: %w", err)
 	}
 	c.Tell("the services are switched off here; waiting until their pods have ended")
@@ -169,7 +170,6 @@ func (c CutOver) stop(ctx context.Context, _ *Move) error {
 	if there == nil {
 		return cmp.Or(err, c.gone())
 	}
-	bare := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: c.Infra.Namespace, Name: c.Infra.Name}}
 	paused := bare.DeepCopy()
 	paused.Annotations = map[string]string{names.AnnotationPaused: "true", names.AnnotationGiven: there.Annotations[names.AnnotationGiven]}
 	if err := c.From.Patch(ctx, paused, client.MergeFrom(bare)); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -68,11 +69,7 @@ func (m *Move) leave(format string, args ...any) {
 
 // readNetwork reads the NetworkAttachmentDefinition. One that a controller renders would be reverted, or removed.
 func (m *Move) readNetwork(ctx context.Context, from client.Client) error {
-	n, network := m.Infra.Spec.NetworkConfig, &nad.NetworkAttachmentDefinition{}
-	key := types.NamespacedName{Namespace: string(n.NetworkAttachmentNamespace), Name: string(n.NetworkAttachmentDefinition)}
-	if key.Namespace == "" {
-		key.Namespace = m.Infra.Namespace
-	}
+	key, network := input.Refs(m.Infra).NAD, &nad.NetworkAttachmentDefinition{}
 	switch err := from.Get(ctx, key, network); {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		m.leave("NetworkAttachmentDefinition %s does not exist here: create it there", key)
@@ -128,7 +125,7 @@ func (m *Move) lease(l *v1alpha1.DHCPLease, server string, horizon time.Time) v1
 
 // readGrants says what else the Infra refers to.
 func (m *Move) readGrants(ctx context.Context, from client.Client) error {
-	key := m.hosted()
+	key := input.Refs(m.Infra).HostedCluster
 	if key.Name != "" {
 		m.leave("HostedCluster %s and its NodePools: move them first (HyperShift's disaster recovery)", key)
 	}
@@ -153,17 +150,4 @@ func (m *Move) readGrants(ctx context.Context, from client.Client) error {
 		}
 	}
 	return nil
-}
-
-// hosted is the Infra's HostedCluster; without a name if it has none.
-func (m *Move) hosted() types.NamespacedName {
-	ref := m.Infra.Spec.HostedClusterRef
-	if ref == nil {
-		return types.NamespacedName{}
-	}
-	key := types.NamespacedName{Namespace: string(ref.Namespace), Name: string(ref.Name)}
-	if key.Namespace == "" {
-		key.Namespace = m.Infra.Namespace
-	}
-	return key
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/diagnose"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -110,8 +111,7 @@ const mostDrawn = 1000
 // Of makes the page.
 func Of(f diagnose.Facts) Page {
 	p := Page{Namespace: f.Infra.Namespace, Name: f.Infra.Name, CIDR: string(f.Infra.Spec.NetworkConfig.CIDR), Stages: diagnose.Stages(), Count: map[State]int{}, Unread: unread(f)}
-	n := f.Infra.Spec.NetworkConfig
-	p.Network = cmp.Or(string(n.NetworkAttachmentNamespace), f.Infra.Namespace) + "/" + string(n.NetworkAttachmentDefinition)
+	p.Network = input.Refs(f.Infra).NAD.String()
 	p.Ready, p.Says = ready(f.Infra)
 	p.Services, p.Upstreams, p.Pool = services(f), upstreams(f), pool(f)
 	for _, path := range diagnose.Paths(f) {
