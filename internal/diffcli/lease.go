@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/change"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/dhcp"
-	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
@@ -66,42 +65,20 @@ func notices(from, to *pool.Config, l v1alpha1.DHCPLeaseSpec) string {
 	if err != nil {
 		return ""
 	}
-	holder := lease.Client{MAC: string(l.MAC)}
-	if holder.MAC == "" {
-		holder.ID = l.ClientID
-	}
-	closed, reserved := to.Closed(ip, holder), reservedFor(to, ip)
-	mine := reservationOf(to, holder)
+	holder := leasekube.ClientOf(l.MAC, l.ClientID)
+	closed := to.Closed(ip, holder)
+	reservation, reserved := to.ReservationAt(ip)
+	mine, has := to.ReservationOf(holder)
+	_, had := from.ReservationOf(holder)
 	switch {
-	case closed != "" && from.Closed(ip, holder) == "" && reserved != nil:
-		return fmt.Sprintf("it keeps the address until it boots again or its lease ends, and %s, for whom that is now reserved, waits for that", reserved.Client)
+	case closed != "" && from.Closed(ip, holder) == "" && reserved:
+		return fmt.Sprintf("it keeps the address until it boots again or its lease ends, and %s, for whom that is now reserved, waits for that", reservation.Client)
 	case closed != "" && from.Closed(ip, holder) == "":
 		return "it loses the address at its next renewal: " + closed
-	case mine != nil && mine.IP != ip && reservationOf(from, holder) == nil:
+	case has && mine.IP != ip && !had:
 		return fmt.Sprintf("it keeps the address until it boots again, and then gets %s, which is now reserved for it", mine.IP)
-	case leased(from, ip) && !leased(to, ip) && (mine == nil || mine.IP != ip):
+	case from.Covers(ip) && !to.Covers(ip) && (!has || mine.IP != ip):
 		return "the pool no longer has the address: it keeps it as long as it renews, and nobody gets it afterwards"
 	}
 	return ""
-}
-
-func reservedFor(c *pool.Config, ip netip.Addr) *pool.Reservation {
-	i := slices.IndexFunc(c.Reservations, func(r pool.Reservation) bool { return r.IP == ip })
-	if i < 0 {
-		return nil
-	}
-	return &c.Reservations[i]
-}
-
-func reservationOf(c *pool.Config, holder lease.Client) *pool.Reservation {
-	i := slices.IndexFunc(c.Reservations, func(r pool.Reservation) bool { return r.Client == holder })
-	if i < 0 {
-		return nil
-	}
-	return &c.Reservations[i]
-}
-
-// leased says whether the pool has an address.
-func leased(c *pool.Config, ip netip.Addr) bool {
-	return !ip.Less(c.First) && !c.Last.Less(ip) && !slices.ContainsFunc(c.Never, func(r pool.Range) bool { return !ip.Less(r.First) && !r.Last.Less(ip) })
 }

@@ -53,15 +53,20 @@ func past(history []v1alpha1.FormerLease) (all []lease.Past) {
 
 func ended(f v1alpha1.FormerLease) lease.Past {
 	p := lease.Past{
-		Client: lease.Client{MAC: string(f.MAC)}, ClientID: f.ClientID, Hostname: f.Hostname, VM: machineOf(f.VMRef), Until: f.UntilTime.UTC(), End: lease.End(f.Ended),
-	}
-	if f.MAC == "" {
-		p.Client = lease.Client{ID: f.ClientID}
+		Client: ClientOf(f.MAC, f.ClientID), ClientID: f.ClientID, Hostname: f.Hostname, VM: machineOf(f.VMRef), Until: f.UntilTime.UTC(), End: lease.End(f.Ended),
 	}
 	if f.FromTime != nil {
 		p.From = f.FromTime.UTC()
 	}
 	return p
+}
+
+// ClientOf is the key of a client: its client identifier counts only without a MAC address.
+func ClientOf(mac v1alpha1.MACAddress, clientID string) lease.Client {
+	if mac == "" {
+		return lease.Client{ID: clientID}
+	}
+	return lease.Client{MAC: string(mac)}
 }
 
 func timeOf(t time.Time) *metav1.Time {

@@ -210,11 +210,8 @@ func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
 		return lease.Record{}, fmt.Errorf("DHCPLease %s is of %s and should be named %s; no daemon wrote it, delete it", object.Name, ip, want)
 	}
 	r := lease.Record{
-		IP: ip, Client: lease.Client{MAC: string(spec.MAC)}, ClientID: spec.ClientID, Hostname: spec.Hostname,
+		IP: ip, Client: ClientOf(spec.MAC, spec.ClientID), ClientID: spec.ClientID, Hostname: spec.Hostname,
 		State: lease.State(spec.State), Horizon: spec.DurableUntilTime.UTC(), Version: version, Owner: object.Labels[names.LabelOwnerUID],
-	}
-	if spec.MAC == "" {
-		r.Client = lease.Client{ID: spec.ClientID}
 	}
 	r.VM = machineOf(spec.VMRef)
 	if spec.LastTransitionTime != nil {

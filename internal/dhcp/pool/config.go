@@ -55,7 +55,7 @@ func (c *Config) never(a netip.Addr) bool {
 
 // Closed says why a client cannot be bound to an address; empty if it can.
 func (c *Config) Closed(a netip.Addr, to lease.Client) string {
-	switch r, reserved := find(c.Reservations, func(r Reservation) bool { return r.IP == a }); {
+	switch r, reserved := c.ReservationAt(a); {
 	case !c.Network.Subnet.Contains(a):
 		return "it is outside " + c.Network.Subnet.String()
 	case c.never(a):
@@ -85,8 +85,12 @@ func (c *Config) foreign(a netip.Addr) string {
 // open says whether an address is for any client: in the pool, not excluded, and not reserved.
 func (c *Config) open(a netip.Addr) bool {
 	_, reserved := c.reservedIP(a)
-	return !reserved && Range{c.First, c.Last}.offers(a) && !c.never(a) &&
-		!slices.ContainsFunc(c.Never, func(r Range) bool { return r.offers(a) })
+	return !reserved && c.Covers(a) && !c.never(a)
+}
+
+// Covers says whether an address is in the pool, and not excluded.
+func (c *Config) Covers(a netip.Addr) bool {
+	return Range{c.First, c.Last}.offers(a) && !slices.ContainsFunc(c.Never, func(r Range) bool { return r.offers(a) })
 }
 
 // Size counts the addresses that the pool can lease, reservations included. It counts whole ranges, because a pool may hold millions.
@@ -138,13 +142,19 @@ func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
 // reservation finds a client's reservation: by its key, or by the client-id that it sent. Anybody may have heard a client-id, because DISCOVER
 // is broadcast: it opens the address that is reserved for it, and nothing else.
 func (c *Config) reservation(client lease.Client, clientID string) (Reservation, bool) {
-	if r, ok := c.reservationByKey(client); ok {
+	if r, ok := c.ReservationOf(client); ok {
 		return r, true
 	}
 	return find(c.Reservations, func(r Reservation) bool { return clientID != "" && r.Client.ID == clientID })
 }
 
-func (c *Config) reservationByKey(client lease.Client) (Reservation, bool) {
+// ReservationAt is the first one of an address.
+func (c *Config) ReservationAt(a netip.Addr) (Reservation, bool) {
+	return find(c.Reservations, func(r Reservation) bool { return r.IP == a })
+}
+
+// ReservationOf is a client's by its key.
+func (c *Config) ReservationOf(client lease.Client) (Reservation, bool) {
 	return find(c.Reservations, func(r Reservation) bool { return r.Client == client })
 }
 

@@ -139,7 +139,7 @@ func (t *Table) isAnonymous(ip netip.Addr, a Ask) bool {
 
 // privileged says whether a client has a reservation or a virtual machine; a machine that is not seen now is known from its lease.
 func (t *Table) privileged(a Ask) bool {
-	_, reserved := t.config.reservationByKey(a.Client)
+	_, reserved := t.config.ReservationOf(a.Client)
 	bound, _ := t.binding(a, lease.Bound)
 	return reserved || bound.VM.UID != "" || t.machines.Owner(a.Client.MAC).Known()
 }
@@ -163,7 +163,7 @@ func (t *Table) reach(ip netip.Addr, a Ask) time.Duration {
 // unwelcome says why a client gets no new lease; empty when it may.
 func (t *Table) unwelcome(a Ask) string {
 	owner := t.machines.Owner(a.Client.MAC)
-	_, reserved := t.config.reservationByKey(a.Client)
+	_, reserved := t.config.ReservationOf(a.Client)
 	switch {
 	case owner.Duplicate:
 		return "duplicate-mac"

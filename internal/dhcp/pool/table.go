@@ -208,7 +208,7 @@ const (
 func (t *Table) Rank(client lease.Client) Rank {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, reserved := t.config.reservationByKey(client)
+	_, reserved := t.config.ReservationOf(client)
 	_, offered := t.offered[client]
 	switch {
 	case reserved || t.machines.Owner(client.MAC).Known():
