@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/internal/component"
@@ -156,9 +157,6 @@ func objects(before, after []runtime.ApplyConfiguration) (all []Object) {
 	return all
 }
 
-// lastApplied is where kubectl keeps an object as it was applied last, which its spec says too.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // Written compares what is written of an object: its labels, annotations and what it specifies. Nil is an object that does not exist.
 func Written(kind string, before, after component.Server) []Object {
 	switch {
@@ -185,7 +183,7 @@ func written(kind string, o component.Server) flat {
 		panic(err) // it was encoded just now
 	}
 	annotations := maps.Clone(o.GetAnnotations())
-	delete(annotations, lastApplied)
+	delete(annotations, corev1.LastAppliedConfigAnnotation) // its spec says the same
 	delete(annotations, names.AnnotationGiven)
 	all["kind"], all["metadata"] = kind, map[string]any{"namespace": o.GetNamespace(), "name": o.GetName(), "labels": o.GetLabels(), "annotations": annotations}
 	delete(all, "apiVersion")

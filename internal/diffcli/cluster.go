@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,13 +86,10 @@ func (c *cluster) Get(ctx context.Context, key types.NamespacedName, into client
 
 // List implements client.Reader.
 func (c *cluster) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	gvk, err := c.api.GroupVersionKindFor(into)
+	gvk, asked, err := c.asked(into, opts)
 	if err != nil {
 		return err
 	}
-	var asked client.ListOptions
-	asked.ApplyOptions(opts)
-	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
 	found, err := c.all(ctx, gvk, asked.Namespace)
 	if err != nil {
 		return err
@@ -111,6 +109,14 @@ func (c *cluster) List(ctx context.Context, into client.ObjectList, opts ...clie
 	}
 	reflect.ValueOf(into).Elem().FieldByName("Items").Set(slice)
 	return nil
+}
+
+// asked is the kind of a list's objects, and what of them is asked for.
+func (c *cluster) asked(into client.ObjectList, opts []client.ListOption) (gvk schema.GroupVersionKind, asked client.ListOptions, err error) {
+	gvk, err = c.api.GroupVersionKindFor(into)
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	asked.ApplyOptions(opts)
+	return gvk, asked, err
 }
 
 func byKey(a, b types.NamespacedName) int {
@@ -216,13 +222,10 @@ func (l live) List(ctx context.Context, into client.ObjectList, opts ...client.L
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	gvk, kindErr := l.api.GroupVersionKindFor(into)
-	if kindErr != nil {
-		return kindErr
+	gvk, asked, err := l.asked(into, opts)
+	if err != nil {
+		return err
 	}
-	var asked client.ListOptions
-	asked.ApplyOptions(opts)
-	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
 	l.cannot("list", gvk, asked.Namespace)
 	return nil
 }

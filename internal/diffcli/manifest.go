@@ -1,9 +1,6 @@
 package diffcli
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,8 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/internal/render"
 )
 
 // Manifest is an object as a file has it.
@@ -69,33 +67,27 @@ func contents(stdin io.Reader, file string) ([]byte, error) {
 }
 
 func documents(text []byte) (all []*unstructured.Unstructured, err error) {
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for number := 1; ; number++ {
-		doc, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = render.EachDocument(text, func(number int, doc []byte) error {
 		u := &unstructured.Unstructured{}
 		if err := yaml.UnmarshalStrict(doc, &u.Object); err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+			return fmt.Errorf("document %d: %w", number, err)
 		}
 		switch {
 		case len(u.Object) == 0: // comments alone
 		case u.GetKind() == "" || u.GetAPIVersion() == "":
-			return nil, fmt.Errorf("document %d is no Kubernetes object: it must start with apiVersion and kind", number)
+			return fmt.Errorf("document %d is no Kubernetes object: it must start with apiVersion and kind", number)
 		case u.IsList():
 			err := u.EachListItem(func(o runtime.Object) error {
 				all = append(all, o.(*unstructured.Unstructured))
 				return nil
 			})
 			if err != nil {
-				return nil, fmt.Errorf("document %d: %w", number, err)
+				return fmt.Errorf("document %d: %w", number, err)
 			}
 		default:
 			all = append(all, u)
 		}
-	}
+		return nil
+	})
+	return all, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,7 +97,7 @@ func (c *cluster) patch(ctx context.Context, m Manifest, current *unstructured.U
 	err = c.api.Patch(ctx, next, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.FieldValidation("Strict"))
 	if apierrors.IsForbidden(err) {
 		c.cannot("patch", m.GroupVersionKind(), m.GetNamespace())
-		return c.patchedHere(current, patch)
+		return c.patchedHere(m.GroupVersionKind(), now, patch)
 	}
 	if err != nil {
 		return nil, m.refused(err)
@@ -120,32 +121,17 @@ func (m Manifest) applied() ([]byte, error) {
 	return json.Marshal(with.Object)
 }
 
-func (c *cluster) patchedHere(current *unstructured.Unstructured, patch []byte) (client.Object, error) {
-	var by any
-	if err := json.Unmarshal(patch, &by); err != nil {
+func (c *cluster) patchedHere(gvk schema.GroupVersionKind, now, patch []byte) (client.Object, error) {
+	text, err := jsonpatch.MergePatch(now, patch)
+	if err != nil {
 		return nil, err
 	}
-	return c.typed(&unstructured.Unstructured{Object: merged(current.DeepCopy().Object, by).(map[string]any)})
-}
-
-// merged is RFC 7396, section 2.
-func merged(target, patch any) any {
-	fields, is := patch.(map[string]any)
-	if !is {
-		return patch
+	next := &unstructured.Unstructured{}
+	next.SetGroupVersionKind(gvk)
+	if err := json.Unmarshal(text, &next.Object); err != nil {
+		return nil, err
 	}
-	into, is := target.(map[string]any)
-	if !is {
-		into = map[string]any{}
-	}
-	for name, value := range fields {
-		if value == nil {
-			delete(into, name)
-			continue
-		}
-		into[name] = merged(into[name], value)
-	}
-	return into
+	return c.typed(next)
 }
 
 func (m Manifest) refused(err error) error {

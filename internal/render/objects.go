@@ -65,22 +65,32 @@ func Read(from io.Reader) (Objects, error) {
 	return all, nil
 }
 
-func documents(text []byte) (Objects, error) {
-	var all Objects
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(inUTF8(text))))
+func documents(text []byte) (all Objects, err error) {
+	err = EachDocument(inUTF8(text), func(number int, doc []byte) error {
+		more, err := decode(doc)
+		if err != nil {
+			return fmt.Errorf("document %d: %w", number, err)
+		}
+		all = append(all, more...)
+		return nil
+	})
+	return all, err
+}
+
+// EachDocument gives each document of YAML to take, from number 1 on, until that fails.
+func EachDocument(text []byte, take func(number int, doc []byte) error) error {
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for number := 1; ; number++ {
 		doc, err := docs.Read()
 		if errors.Is(err, io.EOF) {
-			return all, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		more, err := decode(doc)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+		if err := take(number, doc); err != nil {
+			return err
 		}
-		all = append(all, more...)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -55,7 +56,7 @@ func redactObject(object map[string]any) {
 	if meta, is := object["metadata"].(map[string]any); is {
 		delete(meta, "managedFields")
 		if annotations, is := meta["annotations"].(map[string]any); is {
-			delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
 		}
 	}
 	redactFields(object)
