@@ -140,6 +140,9 @@ const (
 	StageUnmatchedHello StageName = "UnmatchedHello"
 )
 
+// BootStages are all stages, in the order of a boot.
+var BootStages = [...]StageName{StageNameAsked, StageIgnitionHello, StageAPIHello, StageKonnectivityHello, StageUnmatchedHello}
+
 // StageResult is what became of a hello.
 // +kubebuilder:validation:Enum=Forwarded;NoTarget
 type StageResult string

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/step"
 )
@@ -188,10 +189,10 @@ func (f Facts) unasked(w worker) step.Step {
 		since = w.lease.CreationTimestamp.Time
 	}
 	if took := f.Now.Sub(since); took < requestTakes {
-		return waits("no kubelet has asked for a certificate as %s yet, %s after its lease: it fetches its Ignition config, or installs its operating system%s", w.name, took.Round(time.Second), w.did(ofBoot...))
+		return waits("no kubelet has asked for a certificate as %s yet, %s after its lease: it fetches its Ignition config, or installs its operating system%s", w.name, took.Round(time.Second), w.did(v1alpha1.BootStages[:]...))
 	}
 	return fail(noRequest, fmt.Sprintf("read its console (virtctl -n %s console %s): a certificate that is not valid yet or not trusted is a wrong clock, or user data of another cluster", f.controlPlane(), w.name),
-		"no kubelet has asked for a certificate as %s, %s after its lease; names, proxy and backends are there for it%s", w.name, f.Now.Sub(since).Round(time.Second), w.did(ofBoot...))
+		"no kubelet has asked for a certificate as %s, %s after its lease; names, proxy and backends are there for it%s", w.name, f.Now.Sub(since).Round(time.Second), w.did(v1alpha1.BootStages[:]...))
 }
 
 func node(w worker, f Facts) step.Step {

@@ -9,11 +9,6 @@ import (
 	"github.com/cldmnky/oooi/internal/step"
 )
 
-// ofBoot are the stages that DNS and the proxy note, in the order of a boot.
-var ofBoot = []v1alpha1.StageName{
-	v1alpha1.StageNameAsked, v1alpha1.StageIgnitionHello, v1alpha1.StageAPIHello, v1alpha1.StageKonnectivityHello, v1alpha1.StageUnmatchedHello,
-}
-
 var withWhom = map[v1alpha1.StageName]string{
 	v1alpha1.StageIgnitionHello: "Ignition", v1alpha1.StageAPIHello: "the API", v1alpha1.StageKonnectivityHello: "konnectivity",
 }

@@ -97,26 +97,13 @@ func lastly(h Holding) string {
 
 // Tell writes who had an address.
 func (h Holding) Tell(to io.Writer) error {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(table, "%s:\t%s\n", name, value)
-		}
-	}
-	row("Address", h.IP.String())
-	row("DHCPServer", h.Server)
-	row("Hardware address", h.Client.MAC)
-	row("Client identifier", cmp.Or(h.ClientID, h.Client.ID))
-	row("Host name", h.Hostname)
-	if h.VM.Name != "" {
-		row("Virtual machine", h.VM.Namespace+"/"+h.VM.Name)
-	}
-	row("From", stamp(h.From))
+	c := cardOf(to, h)
+	c.row("From", stamp(h.From))
 	if h.Stands {
-		row("Until", "it has it still")
+		c.row("Until", "it has it still")
 	} else {
-		row("Until", stamp(h.Until))
-		row("Ended", string(h.End))
+		c.row("Until", stamp(h.Until))
+		c.row("Ended", string(h.End))
 	}
-	return table.Flush()
+	return c.Flush()
 }

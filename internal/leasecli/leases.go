@@ -68,26 +68,36 @@ func ends(r lease.Record, now time.Time) string {
 
 // Show writes all that is known of a lease, and when another client may get its address. grace is the server's (dhcp-rules.md#leases).
 func Show(to io.Writer, l Lease, grace time.Duration, now time.Time) error {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(table, "%s:\t%s\n", name, value)
-		}
-	}
-	row("Address", l.IP.String())
-	row("DHCPServer", l.Server)
-	row("Hardware address", l.Client.MAC)
-	row("Client identifier", cmp.Or(l.ClientID, l.Client.ID))
-	row("Host name", l.Hostname)
-	if l.VM.Name != "" {
-		row("Virtual machine", l.VM.Namespace+"/"+l.VM.Name)
-	}
-	row("State", string(l.State))
+	c := cardOf(to, Holding{Server: l.Server, IP: l.IP, Past: lease.Past{Client: l.Client, ClientID: l.ClientID, Hostname: l.Hostname, VM: l.VM}})
+	c.row("State", string(l.State))
 	if !l.Expires.IsZero() {
-		row("Told to the client", "until "+l.Expires.UTC().Format(time.RFC3339))
+		c.row("Told to the client", "until "+l.Expires.UTC().Format(time.RFC3339))
 	}
-	row("Another client", next(l, grace, now))
-	return table.Flush()
+	c.row("Another client", next(l, grace, now))
+	return c.Flush()
+}
+
+// card has a name and a value in each row.
+type card struct{ *tabwriter.Writer }
+
+// cardOf begins with who has, or had, an address.
+func cardOf(to io.Writer, h Holding) card {
+	c := card{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)}
+	c.row("Address", h.IP.String())
+	c.row("DHCPServer", h.Server)
+	c.row("Hardware address", h.Client.MAC)
+	c.row("Client identifier", cmp.Or(h.ClientID, h.Client.ID))
+	c.row("Host name", h.Hostname)
+	if h.VM.Name != "" {
+		c.row("Virtual machine", h.VM.Namespace+"/"+h.VM.Name)
+	}
+	return c
+}
+
+func (c card) row(name, value string) {
+	if value != "" {
+		fmt.Fprintf(c, "%s:\t%s\n", name, value)
+	}
 }
 
 // next says when another client may get the address (dhcp-rules.md#lease-6).

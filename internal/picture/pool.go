@@ -99,12 +99,13 @@ func pool(f diagnose.Facts) Pool {
 			of[string(l.IP)] = Address{string(l.IP), nameOf(l), Declined}
 		}
 	}
+	within := roomOf(d.Spec)
 	for ip, a := range of {
-		if at, err := netip.ParseAddr(ip); err == nil && inPool(d.Spec, at) {
+		if at, err := netip.ParseAddr(ip); err == nil && within.has(at) {
 			p.Count[a.Use]++
 		}
 	}
-	p.Addresses, p.Ends = addresses(d.Spec, of), ends(d.Spec.LeaseConfig.LeaseTime.Duration, f)
+	p.Addresses, p.Ends = within.addresses(of), ends(d.Spec.LeaseConfig.LeaseTime.Duration, f)
 	return p
 }
 
@@ -115,14 +116,47 @@ func nameOf(l v1alpha1.DHCPLeaseSpec) string {
 	return l.Hostname
 }
 
+// stretch of addresses; that of what is no address has none.
+type stretch struct{ first, last netip.Addr }
+
+func stretchOf(start, end v1alpha1.IPv4Address) stretch {
+	first, err := netip.ParseAddr(string(start))
+	last, err2 := netip.ParseAddr(string(end))
+	if err != nil || err2 != nil {
+		return stretch{}
+	}
+	return stretch{first, last}
+}
+
+func (s stretch) has(at netip.Addr) bool {
+	return s.first.IsValid() && s.first.Compare(at) <= 0 && at.Compare(s.last) <= 0
+}
+
+// room is what a pool has, but for what is excluded.
+type room struct {
+	of       stretch
+	excluded []stretch
+}
+
+func roomOf(spec v1alpha1.DHCPServerSpec) room {
+	r := room{of: stretchOf(spec.LeaseConfig.RangeStart, spec.LeaseConfig.RangeEnd)}
+	for _, e := range spec.ExcludeRanges {
+		r.excluded = append(r.excluded, stretchOf(e.Start, e.End))
+	}
+	return r
+}
+
+func (r room) has(at netip.Addr) bool {
+	return r.of.has(at) && !slices.ContainsFunc(r.excluded, func(s stretch) bool { return s.has(at) })
+}
+
 // addresses are all of the pool, or none.
-func addresses(spec v1alpha1.DHCPServerSpec, of map[string]Address) (all []Address) {
-	first, last, are := limits(spec.LeaseConfig.RangeStart, spec.LeaseConfig.RangeEnd)
-	for at := first; are && at.Compare(last) <= 0; at = at.Next() {
+func (r room) addresses(of map[string]Address) (all []Address) {
+	for at := r.of.first; r.of.has(at); at = at.Next() {
 		if len(all) == mostAddresses {
 			return nil
 		}
-		if !inPool(spec, at) {
+		if !r.has(at) {
 			continue
 		}
 		a, is := of[at.String()]
@@ -132,22 +166,6 @@ func addresses(spec v1alpha1.DHCPServerSpec, of map[string]Address) (all []Addre
 		all = append(all, a)
 	}
 	return all
-}
-
-func inPool(spec v1alpha1.DHCPServerSpec, at netip.Addr) bool {
-	return within(spec.LeaseConfig.RangeStart, spec.LeaseConfig.RangeEnd, at) &&
-		!slices.ContainsFunc(spec.ExcludeRanges, func(r v1alpha1.AddressRange) bool { return within(r.Start, r.End, at) })
-}
-
-func within(start, end v1alpha1.IPv4Address, at netip.Addr) bool {
-	first, last, are := limits(start, end)
-	return are && first.Compare(at) <= 0 && at.Compare(last) <= 0
-}
-
-func limits(start, end v1alpha1.IPv4Address) (first, last netip.Addr, are bool) {
-	first, err := netip.ParseAddr(string(start))
-	last, err2 := netip.ParseAddr(string(end))
-	return first, last, err == nil && err2 == nil
 }
 
 // ends counts what is bound; a lease that was imported may end after more than the lease time, and is in the last span.

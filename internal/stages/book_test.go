@@ -174,10 +174,10 @@ func TestWhatIsSeenIsWrittenOnceAndAsFarAsItCame(t *testing.T) {
 func TestDaemonsDoNotOverwriteEachOther(t *testing.T) {
 	g, s := NewWithT(t), newSite(t, "both")
 	s.leased()
-	for n, name := range order {
+	for n, name := range v1alpha1.BootStages {
 		s.books[n%2].Saw(at, sight(name, "", 0))
 	}
-	g.Eventually(func() []v1alpha1.Stage { return s.lease().Status.Stages }, 20*time.Second).Should(HaveLen(len(order)))
+	g.Eventually(func() []v1alpha1.Stage { return s.lease().Status.Stages }, 20*time.Second).Should(HaveLen(len(v1alpha1.BootStages)))
 }
 
 // What DHCP decided before a stage was written it writes by no version but that (dhcp-rules.md#lease-1): it reads, and decides anew, and a

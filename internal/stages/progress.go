@@ -8,13 +8,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// order is that of a boot, and of the stages in a status.
-var order = [...]v1alpha1.StageName{
-	v1alpha1.StageNameAsked, v1alpha1.StageIgnitionHello, v1alpha1.StageAPIHello, v1alpha1.StageKonnectivityHello, v1alpha1.StageUnmatchedHello,
-}
-
-// progress says how far each stage came, in that order. It only grows, so that what a guest repeats costs no write.
-type progress [len(order)]uint8
+// progress says how far each of the BootStages came. It only grows, so that what a guest repeats costs no write.
+type progress [len(v1alpha1.BootStages)]uint8
 
 // How far a stage can come.
 const (
@@ -29,7 +24,7 @@ const (
 	receivedMuch
 )
 
-func nth(name v1alpha1.StageName) int { return slices.Index(order[:], name) }
+func nth(name v1alpha1.StageName) int { return slices.Index(v1alpha1.BootStages[:], name) }
 
 func rank(s v1alpha1.Stage) uint8 {
 	switch {
@@ -78,7 +73,7 @@ func merged(l *v1alpha1.DHCPLease, saw []v1alpha1.Stage) (v1alpha1.DHCPLeaseStat
 		known[s.Name] = s
 	}
 	status := v1alpha1.DHCPLeaseStatus{Client: l.Spec.Holder(), VMUID: vmOf(l)}
-	for _, name := range order {
+	for _, name := range v1alpha1.BootStages {
 		if s, there := known[name]; there {
 			status.Stages = append(status.Stages, s)
 		}
