@@ -405,6 +405,14 @@ func TestALeaseThatTheAPIServerRefusesEndsReadiness(t *testing.T) {
 	d.Expect(d.api.Create(t.Context(), quota)).To(Succeed())
 	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
 	d.Expect(d.api.Status().Update(t.Context(), quota)).To(Succeed())
+	d.Eventually(func() error { // the API server has the quota by a watch of its own
+		l, err := d.lease("127.0.0.10")
+		if err != nil {
+			return err
+		}
+		l.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: "trial"}
+		return d.api.Create(t.Context(), l, client.DryRunAll)
+	}).WithTimeout(10 * time.Second).Should(MatchError(ContainSubstring("exceeded quota: none")))
 	d.Eventually(func() string {
 		d.asks("127.0.0.11", two)
 		return get("http://127.0.0.1:8081/readyz")

@@ -52,10 +52,7 @@ func TestReadySaysWhatAWorkerWouldMeet(t *testing.T) {
 	ctx := within(t, 20*time.Minute)
 	ready(t, ctx)
 	oneOfEach(t, ctx)
-	afterwards(t, func(ctx context.Context) error {
-		_, err := lab.Kubectl(ctx, "-n", "clusters", "delete", "resourcequota", "none", "--ignore-not-found")
-		return errors.Join(err, lab.Apply(ctx, infraC1))
-	})
+	afterwards(t, allBack)
 	for _, states := range [][]state{servicesOff(t, ctx), backendsAway(t, ctx), servicesAway(t, ctx), policiesGone(t, ctx), podsAway(t, ctx)} {
 		for _, c := range states {
 			t.Run(c.name, func(t *testing.T) {
@@ -66,6 +63,15 @@ func TestReadySaysWhatAWorkerWouldMeet(t *testing.T) {
 			})
 		}
 	}
+}
+
+// allBack ends what a state that was broken off has left: the scenarios that follow would wait for Ready in vain.
+func allBack(ctx context.Context) error {
+	_, quota := lab.Kubectl(ctx, "-n", "clusters", "delete", "resourcequota", "none", "--ignore-not-found")
+	_, node := lab.Kubectl(ctx, "uncordon", "node1")
+	_, services := lab.Standin(ctx, "apply", "--cluster", "c1")
+	_, pause := lab.Kubectl(ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused-")
+	return errors.Join(quota, node, services, lab.Apply(ctx, infraC1), pause)
 }
 
 // patched changes the spec of Infra c1.
