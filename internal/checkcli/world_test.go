@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -182,13 +183,13 @@ func (w *world) without(all ...*apiextensionsv1.CustomResourceDefinition) (back 
 		w.Expect(w.api.Delete(w.t.Context(), crd.DeepCopy())).To(Succeed())
 	}
 	for _, crd := range all {
-		w.Eventually(func() error {
-			return client.IgnoreNotFound(w.api.Get(w.t.Context(), client.ObjectKeyFromObject(crd), &apiextensionsv1.CustomResourceDefinition{}))
-		}).Should(Succeed())
-		w.Eventually(func() bool {
-			err := w.api.Get(w.t.Context(), client.ObjectKeyFromObject(crd), &apiextensionsv1.CustomResourceDefinition{})
-			return err != nil && client.IgnoreNotFound(err) == nil
-		}).Should(BeTrue())
+		w.Eventually(func() any {
+			is := &apiextensionsv1.CustomResourceDefinition{}
+			if err := w.api.Get(w.t.Context(), client.ObjectKeyFromObject(crd), is); err != nil {
+				return err
+			}
+			return is.Status.Conditions // what holds its end up
+		}).Should(MatchError(apierrors.IsNotFound, "not found"), crd.Name)
 	}
 	return func() { w.Expect(w.cluster.Install(copies(all)...)).To(Succeed()) }
 }
