@@ -63,7 +63,7 @@ type Daemon struct {
 
 	mu        sync.Mutex          // configuration and leases change from two goroutines
 	object    *v1alpha1.DNSServer // what is served; nil before the first configuration
-	mirroring bool                // whether the leases of its Infra are mirrored
+	following bool                // whether the leases of its Infra are followed
 	device    string              // of the VLAN; empty before the first configuration
 }
 
@@ -146,7 +146,7 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	d.ready.Set(checkConfig, nil)
 	d.health.check(ctx, vantage{addr, d.device}, healthChecks(object))
 	d.health.hear(object.Status.Instances, v1alpha1.IPAddress(addr.String()))
-	d.mirrorLeases(ctx)
+	d.followLeases(ctx)
 	return nil
 }
 
@@ -211,19 +211,15 @@ func (d *Daemon) othersOfNode(object *v1alpha1.DNSServer) ([]netip.AddrPort, err
 	return others, nil
 }
 
-// mirrorLeases starts once the object names its Infra. A DNSServer without an Infra has no leases.
-func (d *Daemon) mirrorLeases(ctx context.Context) {
+// followLeases starts once the object names its Infra. A DNSServer without an Infra has no leases.
+func (d *Daemon) followLeases(ctx context.Context) {
 	infra := d.object.Labels[names.LabelInfra]
-	if d.Kube == nil || infra == "" || d.mirroring {
+	if d.Kube == nil || infra == "" || d.following {
 		return
 	}
-	d.mirroring = true
+	d.following = true
 	d.group.Go(func() error {
-		d.stages.Follow(ctx, infra)
-		return nil
-	})
-	d.group.Go(func() error {
-		d.leases.mirror(ctx, d.Kube, d.Flags.Namespace, infra)
+		d.stages.Follow(ctx, infra, d.leases)
 		return nil
 	})
 }

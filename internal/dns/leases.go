@@ -7,35 +7,36 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
-	"github.com/cldmnky/oooi/internal/names"
 )
 
 // leaseBook has the leases of one Infra and signals each change. A copy on disk serves until all leases have been listed from the API server.
 type leaseBook struct {
 	changed  chan struct{}
 	restored []*v1alpha1.DHCPLease
-	mirrored atomic.Pointer[cache.Store] // nil until it is complete
-	path     string                      // of the copy; empty: there is none
-	now      func() time.Time            // zero while it is not known
+	path     string           // of the copy; empty: there is none
+	now      func() time.Time // zero while it is not known
 	log      *slog.Logger
+
+	mu     sync.Mutex
+	leases map[string]*v1alpha1.DHCPLease // by their names
+	listed bool                           // whether all have been
 }
 
 func newLeaseBook(stateDir string, now func() time.Time, log *slog.Logger) *leaseBook {
-	b := &leaseBook{changed: make(chan struct{}, 1), now: now, log: log}
+	b := &leaseBook{changed: make(chan struct{}, 1), now: now, log: log, leases: map[string]*v1alpha1.DHCPLease{}}
 	if stateDir != "" {
 		b.path = filepath.Join(stateDir, "leases.json")
 		if err := b.restore(); err != nil {
@@ -61,43 +62,51 @@ func (b *leaseBook) untilNextEnd() time.Duration {
 	return next
 }
 
-func (b *leaseBook) known() (all []*v1alpha1.DHCPLease) {
-	store := b.mirrored.Load()
-	if store == nil {
+func (b *leaseBook) known() []*v1alpha1.DHCPLease {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.listed {
 		return slices.Clone(b.restored)
 	}
-	for _, l := range (*store).List() {
-		all = append(all, l.(*v1alpha1.DHCPLease))
-	}
-	return all
+	return slices.Collect(maps.Values(b.leases))
 }
 
-// mirror follows the leases of an Infra until the context ends.
-func (b *leaseBook) mirror(ctx context.Context, kube client.WithWatch, namespace, infra string) {
-	own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{names.LabelInfra: infra}}
-	store, informer := daemon.Informer(kube, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, own, trim, cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { b.signal() },
-		UpdateFunc: func(was, is any) {
-			if !equality.Semantic.DeepEqual(was.(*v1alpha1.DHCPLease).Spec, is.(*v1alpha1.DHCPLease).Spec) { // else what the lease is named by stays
-				b.signal()
-			}
-		},
-		DeleteFunc: func(any) { b.signal() },
-	})
-	go informer.RunWithContext(ctx)
-	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		b.mirrored.Store(&store)
-		b.signal()
+// Learn implements stages.Keeper.
+func (b *leaseBook) Learn(l *v1alpha1.DHCPLease) {
+	is := trimmed(l)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if was := b.leases[l.Name]; was == nil || !equality.Semantic.DeepEqual(was, is) {
+		b.leases[l.Name] = is
+		if b.listed {
+			b.signal()
+		}
 	}
-	<-ctx.Done()
 }
 
-// trim keeps of a lease what it is named by: the copy of 65,536 of them is on a volume of 64 MiB, beside the former one while it is written.
-func trim(object client.Object) {
-	l := object.(*v1alpha1.DHCPLease)
-	l.ObjectMeta = metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name, ResourceVersion: l.ResourceVersion}
-	l.Spec = v1alpha1.DHCPLeaseSpec{IP: l.Spec.IP, Hostname: l.Spec.Hostname, State: l.Spec.State, DurableUntilTime: l.Spec.DurableUntilTime}
-	l.Status = v1alpha1.DHCPLeaseStatus{}
+// trimmed is what a lease is named by: the copy of 65,536 of them is on a volume of 64 MiB, beside the former one while it is written.
+func trimmed(l *v1alpha1.DHCPLease) *v1alpha1.DHCPLease {
+	return &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
+		Spec:       v1alpha1.DHCPLeaseSpec{IP: l.Spec.IP, Hostname: l.Spec.Hostname, State: l.Spec.State, DurableUntilTime: l.Spec.DurableUntilTime},
+	}
+}
+
+// Lose implements stages.Keeper.
+func (b *leaseBook) Lose(l *v1alpha1.DHCPLease) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.leases, l.Name)
+	b.signal()
+}
+
+// KeepOnly implements stages.Keeper.
+func (b *leaseBook) KeepOnly(names map[string]bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.leases, func(name string, _ *v1alpha1.DHCPLease) bool { return !names[name] })
+	b.listed = true
+	b.signal()
 }
 
 func (b *leaseBook) signal() {
@@ -125,9 +134,9 @@ func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
 	}
 }
 
-// keep writes the copy once the mirror is complete: no incomplete copy replaces what was restored.
+// keep writes the copy once all leases have been listed: no incomplete copy replaces what was restored.
 func (b *leaseBook) keep() error {
-	if b.path == "" || b.mirrored.Load() == nil {
+	if b.path == "" || !b.complete() {
 		return nil
 	}
 	content, err := json.Marshal(b.known())
@@ -135,6 +144,12 @@ func (b *leaseBook) keep() error {
 		return fmt.Errorf("encoding leases: %w", err)
 	}
 	return daemon.WriteFile(b.path, content)
+}
+
+func (b *leaseBook) complete() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.listed
 }
 
 func (b *leaseBook) restore() error {

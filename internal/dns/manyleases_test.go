@@ -1,15 +1,19 @@
 package dns
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/cldmnky/oooi/internal/dns/server"
+	"github.com/cldmnky/oooi/internal/stages"
 	"github.com/cldmnky/oooi/internal/testkit/manyleases"
 )
 
@@ -21,9 +25,12 @@ func TestTheNamesOfTheLargestPoolFit(t *testing.T) {
 	answers := server.New()
 	t.Cleanup(answers.Close)
 	published := make(chan error, 100)
-	go book.mirror(t.Context(), manyleases.Client(t), manyleases.Namespace, manyleases.Infra)
-	go func() {
-		_ = book.follow(t.Context(), func() error {
+	workers := stages.New(manyleases.Client(t), manyleases.Namespace, book.log)
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { workers.Follow(ctx, manyleases.Infra, book) })
+	running.Go(func() {
+		_ = book.follow(ctx, func() error {
 			in, err := IntentOf(object("192.168.100.4"), book.promised())
 			if err == nil {
 				err = answers.Say(in)
@@ -33,7 +40,7 @@ func TestTheNamesOfTheLargestPoolFit(t *testing.T) {
 			}
 			return err
 		})
-	}()
+	})
 	g.Eventually(published, time.Minute).Should(Receive(BeNil()))
 	copied := filepath.Join(dir, "leases.json")
 	g.Eventually(func() (int64, error) {
@@ -45,7 +52,11 @@ func TestTheNamesOfTheLargestPoolFit(t *testing.T) {
 	}, time.Minute).Should(And(BeNumerically(">", 1<<20), BeNumerically("<", 32<<20)))
 	file, err := os.Stat(copied)
 	g.Expect(err).NotTo(HaveOccurred())
+	end()
+	running.Wait()
 	live := manyleases.Memory()
+	runtime.KeepAlive(workers)
+	runtime.KeepAlive(book)
 	t.Logf("%d leases: %d MiB, their copy %d MiB", manyleases.Count, live-before, file.Size()>>20)
 	g.Expect(live - before).To(BeNumerically("<", 140))
 }

@@ -13,12 +13,9 @@ import (
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/daemon"
-	"github.com/cldmnky/oooi/internal/names"
 )
 
 const (
@@ -31,8 +28,6 @@ const (
 	attempts = 3
 	// writeTime is how long one read or write may take.
 	writeTime = 5 * time.Second
-	// pageSize is how many leases are read at once.
-	pageSize = 500
 )
 
 // Pauses after a write that failed, and after one for which the cluster is not ready.
@@ -108,8 +103,8 @@ func (w *worker) forget() {
 	w.saw = nil
 }
 
-// learn takes in a lease as it is now.
-func (b *Book) learn(l *v1alpha1.DHCPLease) {
+// Learn implements Keeper.
+func (b *Book) Learn(l *v1alpha1.DHCPLease) {
 	at, err := netip.ParseAddr(string(l.Spec.IP))
 	if err != nil {
 		return // DHCP reports it
@@ -131,7 +126,8 @@ func (b *Book) learn(l *v1alpha1.DHCPLease) {
 	}
 }
 
-func (b *Book) lose(l *v1alpha1.DHCPLease) {
+// Lose implements Keeper.
+func (b *Book) Lose(l *v1alpha1.DHCPLease) {
 	if at, err := netip.ParseAddr(string(l.Spec.IP)); err == nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -139,37 +135,12 @@ func (b *Book) lose(l *v1alpha1.DHCPLease) {
 	}
 }
 
-// Follow follows the leases of an Infra until the context ends.
-func (b *Book) Follow(ctx context.Context, infra string) {
-	own := []client.ListOption{client.InNamespace(b.namespace), client.MatchingLabels{names.LabelInfra: infra}}
-	daemon.Unkept[*v1alpha1.DHCPLease]{
-		List: func(ctx context.Context) (string, error) {
-			listed := map[string]bool{}
-			version, err := daemon.Pages(&v1alpha1.DHCPLeaseList{}, pageSize, func(page *v1alpha1.DHCPLeaseList, limits ...client.ListOption) error {
-				err := b.client.List(ctx, page, append(limits, own...)...)
-				for i := range page.Items {
-					listed[page.Items[i].Name] = true
-					b.learn(&page.Items[i])
-				}
-				return err
-			})
-			if err == nil {
-				b.keepOnly(listed)
-			}
-			return version, err
-		},
-		Watch: func(ctx context.Context, o client.ListOption) (watch.Interface, error) {
-			return b.client.Watch(ctx, &v1alpha1.DHCPLeaseList{}, append(own[:len(own):len(own)], o)...)
-		},
-		Changed: b.learn, Gone: b.lose,
-	}.Follow(ctx, &v1alpha1.DHCPLease{})
-}
-
-func (b *Book) keepOnly(listed map[string]bool) {
+// KeepOnly implements Keeper.
+func (b *Book) KeepOnly(names map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for at, w := range b.workers {
-		if !listed[w.lease] {
+		if !names[w.lease] {
 			delete(b.workers, at)
 		}
 	}

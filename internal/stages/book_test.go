@@ -238,7 +238,7 @@ func TestWhatWasSeenOfAnotherIsNotWritten(t *testing.T) {
 	g, s := NewWithT(t), newSite(t, "late")
 	s.leased()
 	b := New(api, "default", slog.New(slog.DiscardHandler))
-	b.learn(s.lease())
+	b.Learn(s.lease())
 	b.Saw(at, sight(v1alpha1.StageAPIHello, v1alpha1.StageForwarded, 0))
 	r, err := s.store.Get(t.Context(), at)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -288,7 +288,7 @@ func TestMoreThanMayWaitAreGivenUpAndNoticedAgain(t *testing.T) {
 	b := New(nil, "default", slog.New(slog.DiscardHandler))
 	before, ip := value(dropped), netip.MustParseAddr("10.0.0.1")
 	for range waitingWorkers + 10 {
-		b.learn(&v1alpha1.DHCPLease{ObjectMeta: metav1.ObjectMeta{Name: ip.String()}, Spec: v1alpha1.DHCPLeaseSpec{IP: v1alpha1.IPv4Address(ip.String()), MAC: mac, State: v1alpha1.LeaseBound}})
+		b.Learn(&v1alpha1.DHCPLease{ObjectMeta: metav1.ObjectMeta{Name: ip.String()}, Spec: v1alpha1.DHCPLeaseSpec{IP: v1alpha1.IPv4Address(ip.String()), MAC: mac, State: v1alpha1.LeaseBound}})
 		b.Saw(ip, sight(v1alpha1.StageNameAsked, "", 0))
 		b.Saw(ip, sight(v1alpha1.StageNameAsked, "", 0))
 		ip = ip.Next()
