@@ -264,17 +264,38 @@ func TestAnAbsentKindCountsAsEmptyUntilItAppears(t *testing.T) {
 			return c.Watch(ctx, l, o...)
 		},
 	})
-	store, informer := Informer(cluster, object, &v1alpha1.DNSServerList{}, nil, func(client.Object) {}, cache.ResourceEventHandlerFuncs{})
+	var seen atomic.Int32
+	informer := Informer(cluster, object, &v1alpha1.DNSServerList{}, nil, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen.Add(1) }})
 	go informer.RunWithContext(t.Context())
 	g.Eventually(informer.HasSynced).Should(BeTrue())
-	g.Expect(store.ListKeys()).To(BeEmpty())
+	g.Expect(seen.Load()).To(BeZero())
 	known.Store(true)
-	g.Eventually(func() []string { // the fake watch replays nothing, so something must change while it watches
+	g.Eventually(func() int32 { // the fake watch replays nothing, so something must change while it watches
 		created := object.DeepCopy()
 		created.ResourceVersion, created.GenerateName, created.Name = "", "mine-", ""
 		_ = inner.Create(t.Context(), created)
-		return store.ListKeys()
-	}, 2*absentPause, "200ms").ShouldNot(BeEmpty())
+		return seen.Load()
+	}, 2*absentPause, "200ms").ShouldNot(BeZero())
+}
+
+func TestAnInformerListsInPages(t *testing.T) {
+	g, asked := NewWithT(t), make(chan client.ListOptions, 1)
+	cluster := interceptor.NewClient(fake.NewClientBuilder().WithScheme(Scheme()).Build(), interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, _ client.ObjectList, all ...client.ListOption) error {
+			var o client.ListOptions
+			o.ApplyOptions(all)
+			select {
+			case asked <- o:
+			default: // it tries again
+			}
+			return errors.New("enough")
+		},
+	})
+	go Informer(cluster, &v1alpha1.DNSServer{}, &v1alpha1.DNSServerList{}, nil, cache.ResourceEventHandlerFuncs{}).RunWithContext(t.Context())
+	var first client.ListOptions
+	g.Eventually(asked).Should(Receive(&first))
+	g.Expect(first.Limit).To(BeNumerically("==", 500))
+	g.Expect(first.Raw.ResourceVersion).To(BeEmpty(), "an API server takes no heed of a limit where any version would do")
 }
 
 func TestReadinessNamesWhatFails(t *testing.T) {

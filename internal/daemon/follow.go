@@ -128,10 +128,10 @@ func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list clien
 	changed := func(object any) { replace(latest, news[T]{object: object.(T)}) }
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.serve(ctx, latest) })
-	watchAll(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{
+	Informer(c, f.New(), list, own, cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) },
 		DeleteFunc: func(any) { replace(latest, news[T]{deleted: true}) },
-	})
+	}).RunWithContext(ctx)
 	return group.Wait()
 }
 

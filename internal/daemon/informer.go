@@ -14,25 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watchAll calls handler for each object of a kind that the options select, until ctx ends.
-func watchAll(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
-	_, informer := Informer(c, kind, list, options, func(client.Object) {}, handler)
-	informer.RunWithContext(ctx)
-}
-
 // absentPause is how long a kind unknown to the API server counts as an empty list.
 const absentPause = 5 * time.Second
 
-// Informer keeps a store of the objects of a kind that the options select, as trim leaves them and without managed fields, while it runs. It retries
-// with growing pauses while the API server is away; a kind that the API server does not know counts as empty until it does.
+// Informer tells handler of the objects of a kind that the options select, without managed fields, while it runs. It retries with growing pauses
+// while the API server is away; a kind that the API server does not know counts as empty until it does.
 //
-// It lists in pages, and trims each at once: a pool has up to 65,536 leases, and managed fields are a third of one. An API server takes no heed of a
-// limit where any resourceVersion would do (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/cacher, shouldDelegateList).
-func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, trim func(client.Object), handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+// It lists in pages, and takes managed fields out of each at once. An API server takes no heed of a limit where any resourceVersion would do
+// (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/cacher, shouldDelegateList).
+func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) cache.Controller {
 	trims := func(of any) {
 		if object, is := of.(client.Object); is { // what stands for an object that was deleted while the watch was down is none
 			object.SetManagedFields(nil)
-			trim(object)
 		}
 	}
 	selected := func(o metav1.ListOptions) []client.ListOption {
@@ -58,7 +51,8 @@ func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, op
 			return events, err
 		},
 	}}
-	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: func(of any) (any, error) { trims(of); return of, nil }})
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: func(of any) (any, error) { trims(of); return of, nil }})
+	return informer
 }
 
 // anyVersion is the resourceVersion with which an informer lists at first.

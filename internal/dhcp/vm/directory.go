@@ -108,7 +108,7 @@ func (d *Directory) informer(c client.WithWatch, kind schema.GroupVersionKind, i
 	object, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
 	object.SetGroupVersionKind(kind)
 	list.SetGroupVersionKind(kind)
-	_, controller := daemon.Informer(c, object, list, in, func(client.Object) {}, d.changes(func(o client.Object) {
+	return daemon.Informer(c, object, list, in, d.changes(func(o client.Object) {
 		var m Machine
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.(*unstructured.Unstructured).Object, &m); err != nil {
 			d.log.Warn("virtual machine not understood", "kind", kind.Kind, "name", o.GetName(), "error", err)
@@ -116,7 +116,6 @@ func (d *Directory) informer(c client.WithWatch, kind schema.GroupVersionKind, i
 		}
 		set(m)
 	}, remove))
-	return controller
 }
 
 func (d *Directory) podInformer(c client.WithWatch, in []client.ListOption, x *index) cache.Controller {
@@ -124,10 +123,9 @@ func (d *Directory) podInformer(c client.WithWatch, in []client.ListOption, x *i
 	object, list := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
 	object.SetGroupVersionKind(kind)
 	list.SetGroupVersionKind(kind)
-	_, controller := daemon.Informer(c, object, list, in, func(client.Object) {}, d.changes(func(o client.Object) {
+	return daemon.Informer(c, object, list, in, d.changes(func(o client.Object) {
 		x.setPod(string(o.GetUID()), pod{o.GetLabels()[labelInstance], launcherMACs(o.GetAnnotations())})
 	}, x.removePod))
-	return controller
 }
 
 // changes applies the events of an object to our picture.
