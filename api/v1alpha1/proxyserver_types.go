@@ -151,6 +151,32 @@ type ProxyServerSpec struct {
 	Placement `json:",inline"`
 }
 
+// FaultReason says what is wrong with the answer of a backend.
+// +kubebuilder:validation:Enum=NoHandshake;CertificateNotYetValid;CertificateExpired;CertificateForAnotherName;IgnitionFails
+type FaultReason string
+
+const (
+	// FaultNoHandshake is a TLS handshake that fails, or takes too long.
+	FaultNoHandshake FaultReason = "NoHandshake"
+	// FaultNotYetValid is a certificate that is valid only later, by the clock of the proxy's node.
+	FaultNotYetValid FaultReason = "CertificateNotYetValid"
+	// FaultExpired is a certificate that is valid no more.
+	FaultExpired FaultReason = "CertificateExpired"
+	// FaultAnotherName is a certificate without the name that workers connect to.
+	FaultAnotherName FaultReason = "CertificateForAnotherName"
+	// FaultIgnition is an ignition server that answers a request with a 5xx status, or not at all.
+	FaultIgnition FaultReason = "IgnitionFails"
+)
+
+// BackendFault is what a probe found: a connection from the proxy's pod to its own address on the VLAN, through Envoy to the backend.
+type BackendFault struct {
+	// What is wrong, in one word.
+	Reason FaultReason `json:"reason"`
+	// What is wrong, in a sentence. The certificate's names and dates come from the backend.
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
+}
+
 // BackendStatus counts the targets of a backend.
 type BackendStatus struct {
 	// Name of the backend.
@@ -164,6 +190,10 @@ type BackendStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// What keeps a worker from using this backend although a target answers, by the last probe (docs/PROXY_SETUP.md). Empty while the
+	// probe finds nothing, for TCP, and for names with "*.".
+	// +optional
+	Fault *BackendFault `json:"fault,omitempty"`
 }
 
 // ProxyServerStatus is what the operator and the sidecar report.

@@ -46,7 +46,13 @@ func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 		was := slices.IndexFunc(before, func(s v1alpha1.BackendStatus) bool { return s.Name == b.Name })
 		switch untried := !counted || count.healthy == 0 && (count.untried > 0 || p.unread(b)); {
 		case !untried:
-			all = append(all, v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: daemon.Bounded(p.why(b, count))})
+			is := v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: daemon.Bounded(p.why(b, count))}
+			if fault, probed := p.probes.fault(b.Name); is.Healthy > 0 && probed { // else Message says it all
+				is.Fault = fault
+			} else if is.Healthy > 0 && was >= 0 {
+				is.Fault = before[was].Fault
+			}
+			all = append(all, is)
 		case was >= 0:
 			all = append(all, before[was])
 		}

@@ -183,7 +183,7 @@ func TestBackendsThatEnvoyHasNotTriedAreSaidAsBefore(t *testing.T) {
 		"another was never heard of":             {map[string]tally{"api": {healthy: 3, total: 3}, "new": {untried: 1, total: 1}}, []v1alpha1.BackendStatus{{Name: "api", Healthy: 3, Total: 3}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &Proxy{seen: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{before}}}}
+			p := &Proxy{probes: newProbes(), seen: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{before}}}}
 			p.told.Backends = []intent.Backend{{Name: "api", Service: &intent.Service{}}, {Name: "new", Service: &intent.Service{}}}
 			NewWithT(t).Expect(p.backends(c.counts)).To(Equal(c.want))
 		})
@@ -191,7 +191,7 @@ func TestBackendsThatEnvoyHasNotTriedAreSaidAsBefore(t *testing.T) {
 }
 
 func TestABackendWhosePodsAreNotReadYetIsNotAway(t *testing.T) {
-	p := &Proxy{seen: &v1alpha1.ProxyServer{}, watch: endpoints.NewWatch(nil)}
+	p := &Proxy{probes: newProbes(), seen: &v1alpha1.ProxyServer{}, watch: endpoints.NewWatch(nil)}
 	p.told.Backends = []intent.Backend{{Name: "new", Service: &intent.Service{Namespace: "clusters", Name: "mirror", Port: 5000}}}
 	NewWithT(t).Expect(p.backends(map[string]tally{"new": {}})).To(BeEmpty())
 }

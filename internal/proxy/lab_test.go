@@ -49,7 +49,8 @@ type lab struct {
 
 	xdsPort     int
 	descriptors uint64 // that Envoy may have open
-	memory      int64  // that Envoy may have; 0 is no limit
+	probePause  time.Duration
+	memory      int64 // that Envoy may have; 0 is no limit
 }
 
 // events are the sidecar's logs, by message.
@@ -139,6 +140,9 @@ func (l *lab) startSidecar(c client.WithWatch) {
 		o.Namespace, o.Name = l.server.Namespace, l.server.Name
 	}
 	l.proxy = newProxy(o, c)
+	if l.probePause > 0 {
+		l.proxy.probes.pause = l.probePause
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- l.proxy.run(ctx, c) }()
 	l.stop = sync.OnceFunc(func() {
@@ -291,7 +295,7 @@ func certificate(t *testing.T, name string) tls.Certificate {
 	g := NewWithT(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}

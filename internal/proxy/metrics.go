@@ -18,6 +18,7 @@ func (p *Proxy) metrics() http.Handler {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "oooi_proxy_backends_unanswered", Help: "Backends with no target that answers."}, p.unanswered),
 	)
 	registry.MustRegister(stages.Metrics()...)
+	registry.MustRegister(p.probes)
 	// Plain text, uncompressed: Envoy's text is appended.
 	own := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -52,6 +52,7 @@ type Proxy struct {
 	envoy   envoy
 	watch   *endpoints.Watch // nil in file mode
 	stages  *stages.Book
+	probes  *probes
 	infra   chan string // whose leases to follow, once
 	once    sync.Once
 	started chan struct{} // closed when Envoy has been told its first intent
@@ -82,6 +83,7 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 		started: make(chan struct{}),
 		refusal: make(chan struct{}, 1),
 		stages:  stages.New(c, o.Namespace, o.Log),
+		probes:  newProbes(),
 		infra:   make(chan string, 1),
 	}
 	if c != nil {
@@ -103,6 +105,7 @@ func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
 	group.Go(func() error { return p.followLeases(ctx) })
 	group.Go(func() error { return p.stages.Run(ctx) })
 	group.Go(func() error { return p.report(ctx) })
+	group.Go(func() error { return p.probe(ctx) })
 	group.Go(func() error { return p.guard(ctx) })
 	group.Go(func() error { return p.status.Run(ctx) })
 	group.Go(func() error { return p.Serve(ctx, p.ready, p.metrics()) })

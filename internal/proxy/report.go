@@ -151,6 +151,9 @@ func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.Prox
 		if b.Message != "" {
 			one.WithMessage(b.Message)
 		}
+		if b.Fault != nil {
+			one.WithFault(ac.BackendFault().WithReason(b.Fault.Reason).WithMessage(b.Fault.Message))
+		}
 		status.WithBackends(one)
 	}
 	return ac.ProxyServer(p.seen.Name, p.seen.Namespace).WithStatus(status)

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,7 +25,7 @@ var ofBackend = map[string]v1alpha1.StageName{
 // notes has it written into a worker's lease what it said to the proxy.
 func (p *Proxy) notes(h hellos.Hello) {
 	name, noted := ofBackend[h.Backend]
-	if !noted {
+	if !noted || p.isProxy(h.Source) {
 		return
 	}
 	s := v1alpha1.Stage{Name: name, FirstTime: metav1.NewMicroTime(h.At), ServerName: stages.Name(h.ServerName), ReceivedBytes: int64(h.Received)}
@@ -35,6 +37,17 @@ func (p *Proxy) notes(h hellos.Hello) {
 		s.Result = v1alpha1.StageNoTarget
 	}
 	p.stages.Saw(h.Source, s)
+}
+
+// isProxy says whether an address is an instance's or captured: from there come probes, and no worker's hello.
+func (p *Proxy) isProxy(source netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server == nil {
+		return false
+	}
+	network, address := p.server.Spec.NetworkConfig, v1alpha1.IPAddress(source.String())
+	return slices.Contains(network.ServerIPs(), address) || slices.ContainsFunc(network.CapturedAddresses, func(c v1alpha1.CapturedAddress) bool { return c.IP == address })
 }
 
 // followLeases waits until it is known whose leases they are. A ProxyServer without an Infra has none.

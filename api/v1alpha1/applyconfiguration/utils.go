@@ -32,6 +32,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AssignedAddressApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Attachment"):
 		return &apiv1alpha1.AttachmentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackendFault"):
+		return &apiv1alpha1.BackendFaultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendStatus"):
 		return &apiv1alpha1.BackendStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CapturedAddress"):

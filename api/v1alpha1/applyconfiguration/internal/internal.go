@@ -134,9 +134,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ip
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+- name: com.github.cldmnky.oooi.api.v1alpha1.BackendFault
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.FaultReason
 - name: com.github.cldmnky.oooi.api.v1alpha1.BackendStatus
   map:
     fields:
+    - name: fault
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.BackendFault
     - name: healthy
       type:
         scalar: numeric
@@ -801,6 +813,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: target
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.EndpointTarget
+- name: com.github.cldmnky.oooi.api.v1alpha1.FaultReason
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.FormerLease
   map:
     fields:

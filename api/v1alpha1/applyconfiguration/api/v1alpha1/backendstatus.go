@@ -15,6 +15,9 @@ type BackendStatusApplyConfiguration struct {
 	Total *int32 `json:"total,omitempty"`
 	// Why no target answers, or what the proxy does not know of them. Empty while it knows all of them, and one answers.
 	Message *string `json:"message,omitempty"`
+	// What keeps a worker from using this backend although a target answers, by the last probe (docs/PROXY_SETUP.md). Empty while the
+	// probe finds nothing, for TCP, and for names with "*.".
+	Fault *BackendFaultApplyConfiguration `json:"fault,omitempty"`
 }
 
 // BackendStatusApplyConfiguration constructs a declarative configuration of the BackendStatus type for use with
@@ -52,5 +55,13 @@ func (b *BackendStatusApplyConfiguration) WithTotal(value int32) *BackendStatusA
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *BackendStatusApplyConfiguration) WithMessage(value string) *BackendStatusApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithFault sets the Fault field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Fault field is set to the value of the last call.
+func (b *BackendStatusApplyConfiguration) WithFault(value *BackendFaultApplyConfiguration) *BackendStatusApplyConfiguration {
+	b.Fault = value
 	return b
 }

@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"context"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+	"github.com/cldmnky/oooi/internal/proxy/probe"
+	"github.com/cldmnky/oooi/internal/valid"
+)
+
+// probePause is between two rounds of probes. One probe runs at a time, so that a backend that hangs costs one connection.
+const probePause = 30 * time.Second
+
+// probes are the results of the last round, by target.
+type probes struct {
+	pause time.Duration
+	took  *prometheus.HistogramVec
+
+	mu    sync.Mutex
+	found map[probe.Target]probe.Result
+}
+
+func newProbes() *probes {
+	return &probes{
+		pause: probePause,
+		found: map[probe.Target]probe.Result{},
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "oooi_proxy_probe_duration_seconds", Help: "Time from the connection to the end of the TLS handshake, through Envoy to the backend.", Buckets: prometheus.ExponentialBuckets(0.002, 2, 12),
+		}, []string{"backend"}),
+	}
+}
+
+// probe connects to each endpoint as a worker would, again and again. Nothing waits for it.
+func (p *Proxy) probe(ctx context.Context) error {
+	tick := time.NewTicker(p.probes.pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		targets := p.targetsToProbe()
+		p.probes.keepOnly(targets)
+		for _, t := range targets {
+			result := probe.Of(ctx, t)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if p.probes.note(t, result) {
+				p.Log.Info("a probe's result changed", "backend", t.Backend, "at", t.At, "host", t.Host, "fault", result.Fault)
+			}
+		}
+	}
+}
+
+// targetsToProbe are each TLS backend under the name that workers connect to, at our own address and at the other instance's; and each
+// captured address. Our own are probed from themselves, so that an address that this pod lacks is not looked for elsewhere.
+func (p *Proxy) targetsToProbe() (all []probe.Target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server == nil || p.Instance >= len(p.server.Spec.NetworkConfig.ServerIPs()) {
+		return nil
+	}
+	network := p.server.Spec.NetworkConfig
+	own := network.ServerIPs()[p.Instance]
+	for _, b := range p.server.Spec.Backends {
+		if b.Protocol != v1alpha1.ProtocolTLS || strings.HasPrefix(string(b.Hostname), "*.") {
+			continue
+		}
+		for _, ip := range network.ServerIPs() {
+			all = append(all, probeOf(b, own, ip, string(b.Hostname)))
+		}
+		for _, c := range network.CapturedAddresses {
+			if p.Instance == 0 && b.CatchAll && slices.Contains(c.Ports, b.Port) {
+				all = append(all, probeOf(b, c.IP, c.IP, string(c.IP)))
+			}
+		}
+	}
+	return all
+}
+
+func probeOf(b v1alpha1.ProxyBackend, from, to v1alpha1.IPAddress, host string) probe.Target {
+	source, _ := valid.Address(string(from)) // understood before
+	at, _ := valid.Address(string(to))
+	return probe.Target{Backend: b.Name, At: netip.AddrPortFrom(at, uint16(b.Port)), From: source, Host: host, Ignition: b.Name == intent.Ignition}
+}
+
+func (s *probes) keepOnly(targets []probe.Target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	probed := map[string]bool{}
+	for _, t := range targets {
+		probed[t.Backend] = true
+	}
+	for t := range s.found {
+		if !slices.Contains(targets, t) {
+			delete(s.found, t)
+		}
+		if !probed[t.Backend] {
+			s.took.DeleteLabelValues(t.Backend)
+		}
+	}
+}
+
+// note keeps a result, and says whether it is another than the last.
+func (s *probes) note(t probe.Target, r probe.Result) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.found[t]
+	s.found[t] = r
+	if r.Handshake > 0 {
+		s.took.WithLabelValues(t.Backend).Observe(r.Handshake.Seconds())
+	}
+	return !reflect.DeepEqual(was.Fault, r.Fault)
+}
+
+// fault of a backend at our own addresses; false if it was not probed yet.
+func (s *probes) fault(backend string) (is *v1alpha1.BackendFault, probed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t, r := range s.found {
+		if t.Backend != backend || t.From != t.At.Addr() {
+			continue
+		}
+		probed = true
+		if r.Fault != nil && (is == nil || r.Fault.Message < is.Message) { // of several always the same
+			is = r.Fault
+		}
+	}
+	return is, probed
+}
+
+var (
+	successDesc = prometheus.NewDesc("oooi_proxy_probe_success", "1 while a worker that connects to this backend at this address would be served: TLS, a certificate that is valid now and has its name, and of Ignition an HTTP answer below 500.",
+		[]string{"backend", "address"}, nil)
+	notAfterDesc = prometheus.NewDesc("oooi_proxy_probe_certificate_not_after_timestamp_seconds", "When the certificate ends that this backend serves at this address.",
+		[]string{"backend", "address"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *probes) Describe(to chan<- *prometheus.Desc) {
+	to <- successDesc
+	to <- notAfterDesc
+	s.took.Describe(to)
+}
+
+// Collect implements prometheus.Collector. An address has a backend once, or there would be two series of one name.
+func (s *probes) Collect(to chan<- prometheus.Metric) {
+	s.took.Collect(to)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t, r := range s.found {
+		success := 1.0
+		if r.Fault != nil {
+			success = 0
+		}
+		to <- prometheus.MustNewConstMetric(successDesc, prometheus.GaugeValue, success, t.Backend, t.At.Addr().String())
+		if !r.NotAfter.IsZero() {
+			to <- prometheus.MustNewConstMetric(notAfterDesc, prometheus.GaugeValue, float64(r.NotAfter.Unix()), t.Backend, t.At.Addr().String())
+		}
+	}
+}
