@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -10,6 +11,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/stages"
 )
 
 // follow applies each change of the configuration.
@@ -52,6 +55,9 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	i.mu.Lock()
 	i.object = object
 	i.mu.Unlock()
+	if i.client != nil {
+		stages.WillCount(i.infra(), stages.PowerOnToLease, stages.DiscoverToLease)
+	}
 	i.start(ctx, port)
 	i.ready.Set(checkConfig, nil)
 	i.wake()
@@ -68,6 +74,13 @@ func (i *instance) configure(config pool.Config) {
 			"routes", len(config.Network.Routes))
 	}
 	i.server.Configure(config)
+}
+
+// infra is whose boots are counted, as namespace/name: the Infra's or, without one, the DHCPServer's.
+func (i *instance) infra() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.Namespace + "/" + cmp.Or(i.object.Labels[names.LabelInfra], i.Name)
 }
 
 // lookUp watches the namespace in which virtual machines are looked up.

@@ -2,8 +2,10 @@ package dhcp
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 )
 
@@ -53,4 +55,37 @@ func (i *instance) labels() map[string]string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return leasekube.Labels(i.Name, i.object)
+}
+
+// Sync reads all leases from the store. Until it has, only known holders are renewed (dhcp-rules.md#lease-2).
+func (s *Server) Sync(ctx context.Context) error {
+	if _, err := s.list(ctx); err != nil {
+		return err
+	}
+	s.synced.Store(true)
+	s.tellUnserved()
+	return nil
+}
+
+// list takes in all that the store has, record by record, and what it has no more, and returns the version of the list.
+func (s *Server) list(ctx context.Context) (version uint64, err error) {
+	listed := map[netip.Addr]bool{}
+	version, err = s.Store.List(ctx, func(r lease.Record) {
+		listed[r.IP] = true
+		s.learn(r)
+	})
+	if err == nil {
+		s.Table.Listed(listed, version)
+	}
+	return version, err
+}
+
+// learn takes in a record that the store tells of. Those of the first list come too fast for a copy.
+func (s *Server) learn(r lease.Record) {
+	if r.State == lease.Bound {
+		s.discovers.forgets(r.Client)
+	}
+	if s.Table.Learn(r) && s.synced.Load() {
+		s.Stored(r)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/vm"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/stages"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -107,6 +109,10 @@ func Run(ctx context.Context, o Options, c client.WithWatch) error {
 		defer i.close()
 	}
 	i.metrics = newMetrics(i.server)
+	i.server.SwitchedOn = i.machines.Started
+	if i.client != nil { // a file has no Infra, nor its Prometheus rules
+		i.server.Booted = func(stage string, after time.Duration) { stages.Count(i.infra(), stage, after) }
+	}
 	i.announcer = newAnnouncer(c, o.Log, i.reference)
 	i.server.Happened = func(h Event) {
 		i.metrics.happened.WithLabelValues(string(h.Type)).Inc()

@@ -58,12 +58,18 @@ type Server struct {
 	Happened func(Event)
 	// Away says that the store accepts no new lease. None is offered then, for the client would wait for us, and not turn to another instance.
 	Away func() bool
+	// SwitchedOn says when a virtual machine was, last; zero if that is not known.
+	SwitchedOn func(lease.VM) time.Time
+	// Booted counts a client that got its address, by the stage of a boot.
+	Booted func(stage string, after time.Duration)
 	// Stored is called with each record that the store has, after the reply to the client that caused it.
 	Stored func(lease.Record)
 
 	config atomic.Pointer[pool.Config]
 	synced atomic.Bool
 	lanes  map[pool.Rank]*lane
+
+	discovers discovers
 }
 
 // NewServer returns a server without configuration or leases.
@@ -71,7 +77,8 @@ func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *sl
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
 		Heard: func(wire.Kind, string) {}, Sent: func(dhcpv4.MessageType) {}, Reclaimed: func() {}, Happened: func(Event) {}, Away: func() bool { return false }, Stored: func(lease.Record) {},
-		lanes: newLanes(),
+		SwitchedOn: func(lease.VM) time.Time { return time.Time{} }, Booted: func(string, time.Duration) {},
+		lanes: newLanes(), discovers: discovers{first: map[lease.Client]time.Time{}},
 	}
 }
 
@@ -81,36 +88,6 @@ func (s *Server) Configure(c pool.Config) {
 	s.Table.Configure(c)
 	s.config.Store(&c)
 	s.tellUnserved()
-}
-
-// Sync reads all leases from the store. Until it has, only known holders are renewed (dhcp-rules.md#lease-2).
-func (s *Server) Sync(ctx context.Context) error {
-	if _, err := s.list(ctx); err != nil {
-		return err
-	}
-	s.synced.Store(true)
-	s.tellUnserved()
-	return nil
-}
-
-// list takes in all that the store has, record by record, and what it has no more, and returns the version of the list.
-func (s *Server) list(ctx context.Context) (version uint64, err error) {
-	listed := map[netip.Addr]bool{}
-	version, err = s.Store.List(ctx, func(r lease.Record) {
-		listed[r.IP] = true
-		s.learn(r)
-	})
-	if err == nil {
-		s.Table.Listed(listed, version)
-	}
-	return version, err
-}
-
-// learn takes in a record that the store tells of. Those of the first list come too fast for a copy.
-func (s *Server) learn(r lease.Record) {
-	if s.Table.Learn(r) && s.synced.Load() {
-		s.Stored(r)
-	}
 }
 
 // Serve answers what a port receives until the port is closed.
@@ -165,6 +142,8 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 		s.Heard(m.Kind, "too-old")
 		return
 	}
+	now, _ := s.Clock.Now()
+	asked := s.discovers.hears(m, now)
 	settled, all := s.settle(ctx, port, m)
 	d := settled
 	if d.Do != pool.Silence && !d.Final && older(received, tooOld) {
@@ -185,9 +164,12 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	if m.Kind == wire.Selecting {
 		s.meets(m.ServerID)
 	}
+	if settled.Do == pool.Ack {
+		s.booted(m, asked, all)
+	}
 	s.tellRefused(m, settled)
 	if d.Do == pool.Ack && d.Lease > 0 {
-		now, _ := s.Clock.Now()
+		now, _ = s.Clock.Now()
 		s.free(ctx, s.Table.Surplus(m.Client, d.IP, now))
 	}
 }

@@ -55,6 +55,7 @@ func (p *Proxy) followLeases(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case infra := <-p.infra:
+		stages.WillCount(p.Namespace+"/"+infra, stages.LeaseToIgnition, stages.LeaseToKonnectivity)
 		p.stages.Follow(ctx, infra)
 	}
 	return nil

@@ -41,6 +41,7 @@ var (
 type Book struct {
 	client    client.WithWatch
 	namespace string
+	infra     string // namespace/name, once its leases are followed
 	log       *slog.Logger
 	limit     *rate.Limiter
 	refused   string // why the cluster takes no stages, as it was said last

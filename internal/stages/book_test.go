@@ -53,6 +53,7 @@ type site struct {
 	store *leasekube.Store
 	books []*Book
 	log   *said
+	since lease.Seconds // when DHCP gave the address
 }
 
 // said is a log.
@@ -99,7 +100,7 @@ func newSite(t *testing.T, infra string) *site {
 // leased is what DHCP stores, once both daemons know it.
 func (s *site) leased() lease.Record {
 	s.Helper()
-	r, err := s.store.Create(s.Context(), lease.Record{IP: at, Client: lease.Client{MAC: mac}, State: lease.Bound, Horizon: time.Now().Add(time.Hour)})
+	r, err := s.store.Create(s.Context(), lease.Record{IP: at, Client: lease.Client{MAC: mac}, State: lease.Bound, Horizon: time.Now().Add(time.Hour), Since: s.since})
 	NewWithT(s.T).Expect(err).NotTo(HaveOccurred())
 	s.Cleanup(func() {
 		l := s.lease()

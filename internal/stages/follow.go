@@ -25,6 +25,7 @@ type Keeper interface {
 
 // Follow follows the leases of an Infra until the context ends, for this book and for others.
 func (b *Book) Follow(ctx context.Context, infra string, others ...Keeper) {
+	b.infra = b.namespace + "/" + infra
 	keepers := append([]Keeper{b}, others...)
 	tell := func(tell func(Keeper)) {
 		for _, k := range keepers {

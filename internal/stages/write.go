@@ -26,7 +26,13 @@ func (b *Book) write(ctx context.Context, w worker) (err error) {
 		if lease.Spec.State != v1alpha1.LeaseBound || lease.Spec.Holder() != w.client || !news {
 			return nil
 		}
-		if err = b.patch(ctx, lease, status); !apierrors.IsConflict(err) {
+		times := counted(lease, w.saw)
+		if err = b.patch(ctx, lease, status); err == nil {
+			for stage, after := range times {
+				Count(b.infra, stage, after)
+			}
+		}
+		if !apierrors.IsConflict(err) {
 			break
 		}
 	}

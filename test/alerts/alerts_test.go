@@ -40,8 +40,9 @@ func read[T any](t *testing.T, path string) (into T) {
 
 // group is a group of rules, whose annotations are left out for promtool: their texts are read by people.
 type group struct {
-	Name  string           `json:"name"`
-	Rules []map[string]any `json:"rules"`
+	Name     string           `json:"name"`
+	Interval string           `json:"interval,omitempty"`
+	Rules    []map[string]any `json:"rules"`
 }
 
 func TestEachAlertFiresAndIsSilent(t *testing.T) {
@@ -73,7 +74,10 @@ func TestEachAlertFiresAndIsSilent(t *testing.T) {
 	}
 	for _, group := range rule.Spec.Groups {
 		for _, r := range group.Rules {
-			name := r["alert"].(string)
+			name, is := r["alert"].(string)
+			if !is {
+				continue // it records
+			}
 			g.Expect(fires[name]).To(BeTrue(), "%s fires in no case", name)
 			g.Expect(silent[name]).To(BeTrue(), "%s is silent in no case", name)
 			delete(r, "annotations")

@@ -178,6 +178,12 @@ func (d *Directory) InUse(mac string) bool {
 	return used
 }
 
+// Started is when a machine was switched on last; zero if that is not known.
+func (d *Directory) Started(vm lease.VM) (at time.Time) {
+	d.look(func(p *picture) { at = p.started(vm) })
+	return at
+}
+
 // Exists implements pool.Machines.
 func (d *Directory) Exists(vm lease.VM) (exists bool, namesake lease.VM) {
 	exists = true

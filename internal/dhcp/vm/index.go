@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
@@ -27,6 +28,8 @@ type statement struct {
 	macs []string
 	runs bool
 	nics int
+	// started is when an instance was switched on.
+	started time.Time
 }
 
 // machines are found by a key, each with the number of statements that name it.
@@ -47,7 +50,7 @@ func (x *index) setInstance(i Machine) {
 	x.change(string(i.UID), func(uid string) {
 		delete(x.said, uid)
 		if !i.over() {
-			x.said[uid] = statement{vm: i.owner(), macs: i.macs(), runs: true, nics: len(i.nics())}
+			x.said[uid] = statement{vm: i.owner(), macs: i.macs(), runs: true, nics: len(i.nics()), started: i.started()}
 		}
 	})
 }
@@ -133,6 +136,16 @@ func (x *index) owner(mac string) pool.Owner {
 		return pool.Owner{VM: x.defined.first(mac)}
 	}
 	return pool.Owner{Unresolved: x.unresolved > 0}
+}
+
+// started is when a machine was switched on last; zero if it does not run.
+func (x *index) started(vm lease.VM) (at time.Time) {
+	for _, s := range x.said {
+		if s.vm == vm && s.started.After(at) {
+			at = s.started
+		}
+	}
+	return at
 }
 
 func distinct(macs []string) int {

@@ -5,6 +5,7 @@ package vm
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +35,11 @@ type machineSpec struct {
 type machineStatus struct {
 	Phase      string `json:"phase,omitempty"`
 	Interfaces []nic  `json:"interfaces,omitempty"`
+	// Transitions say when the phases of an instance began.
+	Transitions []struct {
+		Phase string      `json:"phase"`
+		At    metav1.Time `json:"phaseTransitionTimestamp"`
+	} `json:"phaseTransitionTimestamps,omitempty"`
 }
 
 type nic struct {
@@ -64,6 +70,18 @@ func (m *Machine) macs() []string {
 
 // over says whether an instance has stopped for good.
 func (m *Machine) over() bool { return m.Status.Phase == "Succeeded" || m.Status.Phase == "Failed" }
+
+// started is when the guest of an instance was switched on: when it ran, or, if that is not told yet, when its last phase before began. Before
+// that it waited for a node, and for its disks.
+func (m *Machine) started() time.Time {
+	at := m.CreationTimestamp.Time
+	for _, t := range m.Status.Transitions {
+		if at = t.At.Time; t.Phase == "Running" {
+			break
+		}
+	}
+	return at
+}
 
 // owner is the VirtualMachine of an instance; an instance without one is its own.
 func (m *Machine) owner() lease.VM {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -168,4 +169,27 @@ func TestAMachineMadeAnewWhileNobodyWatchedIsAnother(t *testing.T) {
 	changes.OnAdd(made("before"), false)
 	changes.OnUpdate(made("before"), made("after"))
 	NewWithT(t).Expect(x.byUID).To(And(HaveKey("after"), Not(HaveKey("before"))))
+}
+
+// The phases and their times are as KubeVirt writes them (kubevirt.io/api core/v1, VirtualMachineInstancePhaseTransitionTimestamp).
+func TestWhenAMachineWasSwitchedOn(t *testing.T) {
+	at := func(second int) string { return fmt.Sprintf("2026-11-27T10:00:%02dZ", second) }
+	phase := func(name string, second int) string {
+		return fmt.Sprintf(`{"phase":%q,"phaseTransitionTimestamp":%q}`, name, at(second))
+	}
+	for name, c := range map[string]struct {
+		phases string
+		on     int
+	}{
+		"it runs":                   {phase("Pending", 1) + "," + phase("Scheduled", 5) + "," + phase("Running", 9) + "," + phase("Succeeded", 30), 9},
+		"it runs as far as is told": {phase("Pending", 1) + "," + phase("Scheduled", 5), 5},
+		"nothing is told":           {"", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(nil, []Machine{machine(t, `{"metadata":{"name":"worker-1","namespace":"clusters-c1","uid":"vmi-1","creationTimestamp":"`+at(0)+`",`+owned+`},"status":{"phase":"Running","phaseTransitionTimestamps":[`+c.phases+`]}}`)}, nil)
+			NewWithT(t).Expect(x.started(worker1).UTC().Format(time.RFC3339)).To(Equal(at(c.on)))
+			x.remove("vmi-1")
+			NewWithT(t).Expect(x.started(worker1)).To(BeZero())
+		})
+	}
 }
