@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,24 +86,38 @@ func readSite(stdin io.Reader, files [][]string) (site draft.Site, given bool, e
 	for i, s := range servers {
 		var all []draft.File
 		for _, name := range files[i] {
-			text, err := readText(stdin, name)
+			file, err := readGiven(stdin, name)
 			if err != nil {
 				return site, given, err
 			}
-			all, given = append(all, draft.File{Name: name, Text: text}), true
+			all, given = append(all, file), true
 		}
 		s.read(&site, all)
 	}
 	return site, given, nil
 }
 
-func readText(stdin io.Reader, file string) (string, error) {
-	if file == "-" {
+// readGiven is a file, and what is below its directory, whose links lead nowhere else.
+func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
+	if name == "-" {
 		text, err := io.ReadAll(stdin)
-		return string(text), err
+		return draft.File{Name: name, Text: string(text)}, err
 	}
-	text, err := os.ReadFile(file)
-	return string(text), err
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return file, err
+	}
+	directory, within := filepath.Split(name)
+	absolute, err := filepath.Abs(directory)
+	if err != nil {
+		return file, err
+	}
+	root, err := os.OpenRoot(absolute)
+	if err != nil {
+		return file, err
+	}
+	tree := &draft.Tree{FS: root.FS(), Name: filepath.Clean(directory), Path: absolute}
+	return draft.File{Name: name, Text: string(text), Tree: tree, Within: within}, nil
 }
 
 // importInfra prints the Infra, reports what it does not have, and fails if something must be written first.

@@ -76,12 +76,9 @@ var clients = map[string][]string{
 var (
 	requested = []string{"-O", "staticroutes", "-O", "mtu", "-O", "ntpsrv", "-O", "search", "-O", "tftp", "-O", "wpad"}
 	workers   = []string{"worker-200.c1.example.com", "-x 192.168.77.200", "worker-201.c1.example.com", "-x 192.168.77.201", "worker-202.c1.example.com"}
-	zones     = []string{
-		"--bind", "bind/named.conf", "--bind", "bind/c1.example.com.zone", "--bind", "bind/example.com.zone", "--bind", "bind/apps.mgmt.example.com.zone",
-		"--bind", "bind/77.168.192.zone",
-	}
-	named   = peer{"192.168.77.3/24", []string{"sh", "-c", "cd FILES/bind && exec named -g -c named.conf"}}
-	ofZones = []string{
+	zones     = []string{"--bind", "bind/named.conf"}
+	named     = peer{"192.168.77.3/24", []string{"sh", "-c", "cd FILES/bind && exec named -g -c named.conf"}}
+	ofZones   = []string{
 		"api.c1.example.com", "api-int.c1.example.com", "console.apps.c1.example.com", "bastion.c1.example.com", "absent.c1.example.com", "absent.example.com", "far.example.com",
 		"registry.example.com", "git.corp.example.com", "git.corp.example.com AAAA", "source.corp.example.com", "two.example.com", "any.wild.example.com",
 		"ignition-server-clusters-c1.apps.mgmt.example.com", "oauth-clusters-c1.apps.mgmt.example.com", "far.example.net", "absent.example.net",
@@ -103,14 +100,14 @@ var sites = map[string]site{
 	"dnsmasq": {
 		flags:   []string{"--dnsmasq", "dnsmasq/dnsmasq.conf", "--hosts", "dnsmasq/hosts"},
 		differs: map[string]string{"52:54:00:00:02:01 lease": "infinite: all leases last for dhcp.leaseTime"},
-		peers:   []peer{{"192.168.77.3/24", []string{"dnsmasq", "-k", "-C", "FILES/dnsmasq/dnsmasq.conf", "--user=root", "--pid-file", "--dhcp-leasefile=TMP/leases", "--addn-hosts=FILES/dnsmasq/hosts"}}},
+		peers:   []peer{{"192.168.77.3/24", []string{"sh", "-c", "cd FILES/dnsmasq && exec dnsmasq -k -C dnsmasq.conf --user=root --pid-file --dhcp-leasefile=TMP/leases"}}},
 		names: append([]string{
 			"git.corp.example.com", "git.corp.example.com AAAA", "source.corp.example.com", "mirror.example.com", "deep.below.mirror.example.com",
 			"ntp.corp.example.com", "ntp.corp.example.com AAAA", "clock.corp.example.com", "far.example.net", "absent.example.net",
 		}, workers...),
 	},
-	"isc-dhcpd, bind and haproxy": ofOneMachine([]string{"--isc-dhcpd", "isc-dhcpd/dhcpd.conf"}, "sh", "-c", "touch TMP/leases && exec dhcpd -f -d --no-pid -cf FILES/isc-dhcpd/dhcpd.conf -lf TMP/leases net1"),
-	"kea, bind and haproxy":       ofOneMachine([]string{"--kea", "kea/kea-dhcp4.conf"}, "env", "KEA_PIDFILE_DIR=TMP", "KEA_LOCKFILE_DIR=TMP", "kea-dhcp4", "-c", "FILES/kea/kea-dhcp4.conf"),
+	"isc-dhcpd, bind and haproxy": ofOneMachine([]string{"--isc-dhcpd", "isc-dhcpd/dhcpd.conf"}, "sh", "-c", "cd FILES/isc-dhcpd && touch TMP/leases && exec dhcpd -f -d --no-pid -cf dhcpd.conf -lf TMP/leases net1"),
+	"kea, bind and haproxy":       ofOneMachine([]string{"--kea", "kea/kea-dhcp4.conf"}, "sh", "-c", "cd FILES/kea && KEA_PIDFILE_DIR=TMP KEA_LOCKFILE_DIR=TMP exec kea-dhcp4 -c kea-dhcp4.conf"),
 }
 
 // What clients are told by the peers, they are told by the Infra that their files become: lease by lease, and name by name.

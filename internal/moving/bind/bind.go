@@ -2,9 +2,14 @@
 package bind
 
 import (
+	"errors"
+	"io/fs"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/miekg/dns"
 
 	"github.com/cldmnky/oooi/internal/moving/braces"
 	"github.com/cldmnky/oooi/internal/moving/draft"
@@ -13,15 +18,17 @@ import (
 // reader reads the files of one server: its configuration says of which zones the others are.
 type reader struct {
 	*draft.Site
-	// zones are those with a file, by the last part of its path.
-	zones map[string]zone
+	sources *draft.Sources
+	// directory is the server's working directory, from which it takes paths.
+	directory string
+	zones     []zone
 }
 
-// zone is a name and where it is said. Read says that its file is given.
+// zone is a name, where it is said, and the path of its file. Another server's copy may be absent.
 type zone struct {
 	draft.Line
-	name string
-	read bool
+	name, file string
+	copied     bool
 }
 
 // Read adds what files say.
@@ -30,33 +37,60 @@ func Read(site *draft.Site, files []draft.File) {
 		return
 	}
 	site.Resolves = true
-	r := &reader{Site: site, zones: map[string]zone{}}
-	var records []draft.File
-	for _, file := range files {
-		if statements := braces.Parse(file, true); configures(statements) {
-			r.configuration(statements)
-			continue
+	r := &reader{Site: site, sources: draft.NewSources(files)}
+	configures := map[string]bool{}
+	for _, statements := range draft.Roots(r.sources, func(file draft.File) []braces.Statement {
+		statements := braces.Parse(file, true)
+		if configures[file.Name] = configuration(statements); !configures[file.Name] {
+			return nil
 		}
-		records = append(records, file)
-	}
-	for _, file := range records {
-		r.records(file)
+		return braces.Include(r.sources, statements, true, r.included)
+	}) {
+		r.configuration(statements)
 	}
 	for _, z := range r.zones {
-		if !z.read {
-			r.Leave(z.Line, "give the zone's file too, with --bind")
+		r.sources.Want(z.file)
+	}
+	for _, z := range r.zones {
+		r.zoneFile(z)
+	}
+	for _, entries := range draft.Roots(r.sources, func(file draft.File) []entry {
+		if configures[file.Name] {
+			return nil
 		}
+		return r.entries(file)
+	}) {
+		r.records(entries, nowhere)
 	}
 }
 
-// configures says whether a file is a configuration: a zone's has no braces.
-func configures(statements []braces.Statement) bool {
+// configuration says whether a file is one: a zone's has no braces.
+func configuration(statements []braces.Statement) bool {
 	for _, s := range statements {
 		if s.Opens || s.Is("include") {
 			return true
 		}
 	}
 	return len(statements) == 0
+}
+
+// included is the file, or pattern, of a statement that includes one. The server changes its working directory where it reads the option (named:
+// lib/isccfg/namedconf.c, bin/named/server.c).
+func (r *reader) included(s braces.Statement) (string, bool) {
+	if len(s.Words) != 2 {
+		return "", false
+	}
+	if s.Is("directory") {
+		r.directory = s.Words[1].Text
+	}
+	return r.path(s.Words[1].Text), s.Is("include")
+}
+
+func (r *reader) path(name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(r.directory, name)
 }
 
 // withoutEffect are about the process, its files and its log, none of which remain, or say what an Infra does anyway.
@@ -69,7 +103,6 @@ var withoutEffect = map[string]bool{
 }
 
 var says = map[string]string{
-	"include":     "give that file too, with --bind",
 	"view":        "DNS has one view of the VLAN, and one of the pod network, which it makes itself; all that stands in it is left, too",
 	"allow-query": "DNS answers clients of the VLAN and of networkConfig.clientCIDRs",
 	"recursion":   "DNS forwards names that it does not know",
@@ -91,6 +124,10 @@ func (r *reader) configuration(statements []braces.Statement) {
 }
 
 func (r *reader) other(s braces.Statement) {
+	if s.Unread != nil {
+		r.Leave(s.Line, "%s", draft.Unread(s.Unread, "--bind"))
+		return
+	}
 	first := strings.ToLower(s.Words[0].Text)
 	both := first
 	if len(s.Words) > 1 {
@@ -158,7 +195,7 @@ func (r *reader) zone(s braces.Statement) {
 		case inner.Is("type") && len(inner.Words) > 1:
 			kind = strings.ToLower(inner.Words[1].Text)
 		case inner.Is("file") && len(inner.Words) > 1:
-			file = path.Base(inner.Words[1].Text)
+			file = r.path(inner.Words[1].Text)
 		case inner.Is("allow-query") && anyone(inner.Block), inner.Is("allow-update") && len(inner.Block) == 1 && inner.Block[0].Is("none"), inner.Is("masters"), inner.Is("primaries"), inner.Is("forwarders"):
 		default:
 			r.other(inner)
@@ -166,12 +203,36 @@ func (r *reader) zone(s braces.Statement) {
 	}
 	switch {
 	case local[name]:
-	case kind == "master" || kind == "primary":
-		r.zones[file] = zone{Line: s.Line, name: name}
-		r.Zones = append(r.Zones, draft.Name{Line: s.Line, Host: name})
+	case file != "" && slices.Contains([]string{"master", "primary", "slave", "secondary"}, kind):
+		r.zones = append(r.zones, zone{Line: s.Line, name: name, file: file, copied: kind == "slave" || kind == "secondary"})
 	case kind == "slave" || kind == "secondary":
-		r.Leave(s.Line, "it is another server's: give its zone file with --bind, or write that server into networkConfig.dnsServers")
+		r.Leave(s.Line, ofAnother)
 	default:
 		r.Leave(s.Line, "DNS has one list of resolvers for all names: networkConfig.dnsServers")
+	}
+}
+
+// ofAnother is what to do about a zone that the server copies from another one.
+const ofAnother = "it is another server's: give its zone file with --bind, or write that server into networkConfig.dnsServers"
+
+// zoneFile has the records of a zone.
+func (r *reader) zoneFile(z zone) {
+	files, err := r.sources.Include(z.Line, z.file)
+	switch {
+	case z.copied && errors.Is(err, fs.ErrNotExist):
+		r.Leave(z.Line, ofAnother)
+		return
+	case errors.Is(err, fs.ErrNotExist):
+		r.Leave(z.Line, "give the zone's file too, with --bind")
+	case err != nil:
+		r.Leave(z.Line, "%v", err)
+	}
+	r.Zones = append(r.Zones, draft.Name{Line: z.Line, Host: z.name})
+	for _, file := range files {
+		if strings.Contains(file.Text, "\x00") {
+			r.Leave(z.Line, "%s is not in text: write it so with named-compilezone -f raw -F text, and give that", file.Name)
+			continue
+		}
+		r.records(r.entries(file), dns.Fqdn(z.name))
 	}
 }

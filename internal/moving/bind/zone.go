@@ -2,7 +2,6 @@ package bind
 
 import (
 	"net/netip"
-	"path"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -18,10 +17,17 @@ type entry struct {
 	draft.Line
 	// indented entries have the owner of the one before.
 	indented bool
+	// included are those of the file that a directive includes; unread is why they are not there.
+	included []entry
+	unread   error
+}
+
+func (e entry) is(directive string) bool {
+	return strings.EqualFold(strings.Fields(e.Text)[0], directive)
 }
 
 // entries are those of a zone file: one on a line, unless it has parentheses (RFC 1035 §5.1).
-func entries(file draft.File) (all []entry) {
+func (r *reader) entries(file draft.File) (all []entry) {
 	number, depth := 0, 0
 	for whole := range strings.Lines(file.Text) {
 		number++
@@ -29,11 +35,20 @@ func entries(file draft.File) (all []entry) {
 		if depth > 0 {
 			all[len(all)-1].Text += " " + text
 		} else if strings.TrimSpace(text) != "" {
-			all = append(all, entry{draft.Line{File: file.Name, Number: number, Text: text}, text[0] == ' ' || text[0] == '\t'})
+			all = append(all, entry{Line: draft.Line{File: file.Name, Number: number, Text: text}, indented: text[0] == ' ' || text[0] == '\t'})
 		}
 		depth = max(depth+deeper, 0)
 		if len(all) == 0 {
 			depth = 0
+		}
+	}
+	for i := range all {
+		if words := strings.Fields(all[i].Text); all[i].is("$INCLUDE") && len(words) > 1 {
+			var files []draft.File
+			files, all[i].unread = r.sources.Include(all[i].Line, r.path(strings.Trim(words[1], `"`)))
+			for _, file := range files {
+				all[i].included = append(all[i].included, r.entries(file)...)
+			}
 		}
 	}
 	return all
@@ -68,32 +83,33 @@ func plain(line string) (text string, deeper int) {
 	return out.String(), deeper
 }
 
-func (r *reader) records(file draft.File) {
-	origin, owner := nowhere, ""
-	if z, known := r.zones[path.Base(file.Name)]; known {
-		origin = dns.Fqdn(z.name)
-		z.read = true
-		r.zones[path.Base(file.Name)] = z
-	}
-	for _, e := range entries(file) {
+// records of a file, whose own origin and owner hold for what it includes, and again after it (RFC 1035 §5.1).
+func (r *reader) records(entries []entry, origin string) {
+	owner := ""
+	for _, e := range entries {
 		words := strings.Fields(e.Text)
-		switch strings.ToUpper(words[0]) {
-		case "$ORIGIN":
-			if len(words) > 1 {
-				origin = absolute(words[1], origin)
-				continue
-			}
-		case "$TTL":
+		switch {
+		case e.is("$ORIGIN") && len(words) > 1:
+			origin = absolute(words[1], origin)
 			continue
-		case "$INCLUDE":
-			r.Leave(e.Line, "give that file too, with --bind, and a zone of named.conf that has it")
+		case e.is("$TTL"):
+			continue
+		case e.is("$INCLUDE"):
+			if e.unread != nil {
+				r.Leave(e.Line, "%s", draft.Unread(e.unread, "--bind"))
+			}
+			of := origin
+			if len(words) > 2 {
+				of = absolute(words[2], origin)
+			}
+			r.records(e.included, of)
 			continue
 		}
 		text := e.Text
 		if e.indented {
 			text = owner + " " + text
 		}
-		parser := dns.NewZoneParser(strings.NewReader(text+"\n"), origin, file.Name)
+		parser := dns.NewZoneParser(strings.NewReader(text+"\n"), origin, e.File)
 		parser.SetDefaultTTL(30)
 		for record, more := parser.Next(); more; record, more = parser.Next() {
 			owner = record.Header().Name

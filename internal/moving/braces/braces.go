@@ -23,6 +23,8 @@ type Statement struct {
 	Opens bool
 	// Cut says that the file ends in it.
 	Cut bool
+	// Unread is why what it includes is not there.
+	Unread error
 }
 
 // String is its words, without quotes and block.
@@ -196,4 +198,25 @@ func Parse(file draft.File, slashes bool) []Statement {
 			return all
 		}
 	}
+}
+
+// Include puts what files have in the place of the statements that include them. Named is asked of each statement, in their order, which file it
+// includes, if it includes one.
+func Include(sources *draft.Sources, statements []Statement, slashes bool, named func(Statement) (string, bool)) (all []Statement) {
+	for _, s := range statements {
+		name, is := named(s)
+		if !is {
+			s.Block = Include(sources, s.Block, slashes, named)
+			all = append(all, s)
+			continue
+		}
+		files, err := sources.Include(s.Line, name)
+		for _, file := range files {
+			all = append(all, Include(sources, Parse(file, slashes), slashes, named)...)
+		}
+		if s.Unread = err; err != nil {
+			all = append(all, s)
+		}
+	}
+	return all
 }

@@ -27,8 +27,11 @@ func Read(site *draft.Site, files []draft.File) {
 	r := &reader{Site: site}
 	site.Resolves = true
 	upstreams := len(site.Upstreams)
-	for _, file := range files {
-		r.read(file)
+	sources := draft.NewSources(files)
+	for _, statements := range draft.Roots(sources, func(file draft.File) []statement { return read(sources, file) }) {
+		for _, each := range statements {
+			r.directive(each)
+		}
 	}
 	if r.first != nil && !r.routed {
 		r.Leave(*r.first, "dnsmasq is the router of its clients, unless dhcp-option=3 is written: write networkConfig.gateway, if the VLAN has a router")
@@ -38,19 +41,6 @@ func Read(site *draft.Site, files []draft.File) {
 	}
 	if !r.noHosts && site.Resolves {
 		site.ReadsHosts = &draft.Line{File: files[0].Name, Number: 1, Text: "no-hosts is not written"}
-	}
-}
-
-func (r *reader) read(file draft.File) {
-	number := 0
-	for whole := range strings.Lines(file.Text) {
-		number++
-		said := strings.TrimSpace(uncommented(whole))
-		if said == "" {
-			continue
-		}
-		keyword, value, _ := strings.Cut(said, "=")
-		r.directive(draft.Line{File: file.Name, Number: number, Text: said}, strings.TrimSpace(keyword), strings.TrimSpace(value))
 	}
 }
 
@@ -97,9 +87,6 @@ var withoutEffect = map[string]bool{
 
 // says is what to do about others, where there is more to say than that there is nothing like it.
 var says = map[string]string{
-	"conf-file":          "give that file too, with --dnsmasq",
-	"conf-dir":           "give the files of that directory too, each with --dnsmasq",
-	"servers-file":       "give that file too, with --dnsmasq",
 	"addn-hosts":         "give that file too, with --hosts",
 	"hostsdir":           "give the files of that directory too, each with --hosts",
 	"dhcp-hostsfile":     "give its lines as dhcp-host=… in a file, with --dnsmasq",
@@ -117,19 +104,22 @@ var says = map[string]string{
 	"rev-server":         "DNS has one list of resolvers for all names: networkConfig.dnsServers",
 }
 
-func (r *reader) directive(at draft.Line, keyword, value string) {
-	if read, is := directives[keyword]; is {
-		read(r, at, fields(value))
+func (r *reader) directive(s statement) {
+	if read, is := directives[s.keyword]; is {
+		read(r, s.Line, fields(s.value))
 		return
 	}
-	if withoutEffect[keyword] {
+	if withoutEffect[s.keyword] {
 		return
 	}
-	why := says[keyword]
+	why := says[s.keyword]
 	if why == "" {
 		why = "an Infra has nothing like it"
 	}
-	r.Leave(at, "%s", why)
+	if s.unread != nil {
+		why = draft.Unread(s.unread, "--dnsmasq")
+	}
+	r.Leave(s.Line, "%s", why)
 }
 
 // fields are the values between commas outside of quotes, without the quotes. A backslash in quotes takes the next character as it is, or as

@@ -33,7 +33,16 @@ func (l Line) String() string {
 func (l Line) Where() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 
 // File is a configuration, or a part of one.
-type File struct{ Name, Text string }
+type File struct {
+	Name, Text string
+	// Tree has what it may include without being asked for; nil of standard input.
+	Tree *Tree
+	// Within is its path in the tree.
+	Within string
+	// by includes it, and depth others do.
+	by    *File
+	depth int
+}
 
 // Left is a statement, or a part of one, that the Infra does not have.
 type Left struct {

@@ -15,10 +15,21 @@ import (
 // Read adds what files say.
 func Read(site *draft.Site, files []draft.File) {
 	r := &reader{Site: site, defined: map[string]definition{}, readers: readers()}
-	for _, file := range files {
-		r.all(scope{options: &site.Options, lease: &site.Lease}, braces.Parse(file, false))
+	sources := draft.NewSources(files)
+	for _, statements := range draft.Roots(sources, func(file draft.File) []braces.Statement {
+		return braces.Include(sources, braces.Parse(file, false), false, included)
+	}) {
+		r.all(scope{options: &site.Options, lease: &site.Lease}, statements)
 	}
 	site.LastsElse(12 * time.Hour) // default-lease-time, if it is not written
+}
+
+// included is the file of a statement that includes one (dhcpd: server/confpars.c, read_conf_file).
+func included(s braces.Statement) (string, bool) {
+	if !s.Is("include") || len(s.Words) != 2 {
+		return "", false
+	}
+	return s.Words[1].Text, true
 }
 
 type reader struct {
@@ -51,7 +62,6 @@ var says = map[string]string{
 	"authoritative":     "DHCP refuses an address of another network, and is silent about one that it does not know",
 	"max-lease-time":    "a lease lasts for dhcp.leaseTime, whatever a client asks for",
 	"min-lease-time":    "a lease lasts for dhcp.leaseTime, whatever a client asks for",
-	"include":           "give that file too, with --isc-dhcpd",
 	"next-server":       "clients are told the name of the boot server (option 66), and no address in the header (siaddr)",
 	"class":             ofSome,
 	"subclass":          ofSome,
@@ -94,6 +104,8 @@ func (r *reader) one(in scope, s braces.Statement) {
 		both += " " + strings.ToLower(s.Words[1].Text)
 	}
 	switch read := r.readers[first]; {
+	case s.Unread != nil:
+		r.Leave(s.Line, "%s", draft.Unread(s.Unread, "--isc-dhcpd"))
 	case read != nil:
 		read(r, in, s)
 	case withoutEffect[first] || withoutEffect[both]:

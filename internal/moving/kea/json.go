@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/cldmnky/oooi/internal/moving/draft"
 )
 
 // node is a value of JSON with the line on which it begins.
 type node struct {
-	line   int
+	at     draft.Line
 	text   string // of a string, a number or a constant
 	null   bool
 	fields []field
@@ -21,8 +23,14 @@ type node struct {
 // field of an object.
 type field struct {
 	name  string
-	line  int
+	at    draft.Line
 	value node
+}
+
+// named is where it begins, as a statement.
+func (n node) named(text string) draft.Line {
+	n.at.Text = text
+	return n.at
 }
 
 // get is a field's value; one that is not there is null.
@@ -79,33 +87,31 @@ func plain(text string) string {
 }
 
 // parse reads a configuration. With an error it has what stands before.
-func parse(text string) (node, error) {
-	text = plain(text)
-	p := &parser{text: text, decoder: json.NewDecoder(strings.NewReader(text))}
+func parse(t text) (node, error) {
+	t.text = plain(t.text) // of commas before what is included
+	p := &parser{text: t, decoder: json.NewDecoder(strings.NewReader(t.text))}
 	p.decoder.UseNumber()
 	n, err := p.value()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("line %d: it ends too early", p.line())
+		err = fmt.Errorf("%s: it ends too early", p.line().Where())
 	}
 	return n, err
 }
 
 type parser struct {
-	text    string
+	text
 	decoder *json.Decoder
 }
 
 // line of what was read last.
-func (p *parser) line() int {
-	return 1 + strings.Count(p.text[:min(int(p.decoder.InputOffset()), len(p.text))], "\n")
-}
+func (p *parser) line() draft.Line { return p.at(int(p.decoder.InputOffset())) }
 
 func (p *parser) value() (node, error) {
 	token, err := p.decoder.Token()
 	if err != nil {
 		return node{}, p.wrong(err)
 	}
-	n := node{line: p.line()}
+	n := node{at: p.line()}
 	switch t := token.(type) {
 	case json.Delim:
 		return p.inside(n, t)
@@ -126,13 +132,14 @@ func (p *parser) inside(n node, open json.Delim) (node, error) {
 			if err != nil {
 				return n, p.wrong(err)
 			}
-			f.name, f.line = fmt.Sprint(name), p.line()
+			f.name, f.at = fmt.Sprint(name), p.line()
 		}
 		value, err := p.value()
 		f.value = value
-		if n.object {
+		switch {
+		case n.object && f.name != absent:
 			n.fields = append(n.fields, f)
-		} else {
+		case !n.object && !value.null:
 			n.items = append(n.items, value)
 		}
 		if err != nil {
@@ -146,7 +153,7 @@ func (p *parser) inside(n node, open json.Delim) (node, error) {
 func (p *parser) wrong(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return fmt.Errorf("line %d: %w", 1+strings.Count(p.text[:min(int(syntax.Offset), len(p.text))], "\n"), err)
+		return fmt.Errorf("%s: %w", p.at(int(syntax.Offset)).Where(), err)
 	}
 	return err
 }

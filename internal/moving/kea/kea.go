@@ -12,17 +12,24 @@ import (
 
 type reader struct {
 	*draft.Site
-	file    string
 	defined map[string]int // codes of options that the file makes up
 }
 
 // Read adds what files say.
 func Read(site *draft.Site, files []draft.File) {
-	for _, file := range files {
-		r := &reader{Site: site, file: file.Name, defined: map[string]int{}}
-		top, err := parse(file.Text)
+	sources := draft.NewSources(files)
+	for _, whole := range draft.Roots(sources, func(file draft.File) text {
+		var t text
+		t.add(sources, file)
+		return t
+	}) {
+		r := &reader{Site: site, defined: map[string]int{}}
+		r.Left = append(r.Left, whole.left...)
+		top, err := parse(whole)
 		if err != nil {
-			r.Leave(draft.Line{File: file.Name, Number: 1, Text: "the file"}, "it is not read from here on: %v", err)
+			at := whole.at(0)
+			at.Text = "the file"
+			r.Leave(at, "it is not read from here on: %v", err)
 		}
 		for _, f := range top.fields {
 			if f.name == "Dhcp4" {
@@ -46,7 +53,8 @@ func (r *reader) at(f field) draft.Line {
 	case f.value.text != "":
 		text += ": " + f.value.text
 	}
-	return draft.Line{File: r.file, Number: f.line, Text: text}
+	f.at.Text = text
+	return f.at
 }
 
 // withoutEffect are about the process, its leases' file and its log, none of which remain; comments; or say what an Infra does anyway.
@@ -123,7 +131,7 @@ func (r *reader) server(n node) {
 func (r *reader) define(d node) {
 	code, err := strconv.Atoi(d.get("code").text)
 	if err != nil || d.get("name").text == "" || d.get("space").text != "" && d.get("space").text != "dhcp4" {
-		r.Leave(draft.Line{File: r.file, Number: d.line, Text: `"option-def": ` + d.get("name").text}, "options of a space of their own have no counterpart")
+		r.Leave(d.named(`"option-def": `+d.get("name").text), "options of a space of their own have no counterpart")
 		return
 	}
 	r.defined[d.get("name").text] = code
@@ -169,7 +177,7 @@ func (r *reader) shared(networks node) {
 }
 
 func (r *reader) subnet(n node) {
-	made := draft.Subnet{Line: draft.Line{File: r.file, Number: n.line, Text: `"subnet": ` + n.get("subnet").text}}
+	made := draft.Subnet{Line: n.named(`"subnet": ` + n.get("subnet").text)}
 	prefix, err := netip.ParsePrefix(n.get("subnet").text)
 	if err != nil || !prefix.Addr().Is4() {
 		r.Leave(made.Line, "its network cannot be read; all that stands in it is left, too")
@@ -208,7 +216,7 @@ func forSome(n node) bool {
 
 func (r *reader) pools(made *draft.Subnet, all node) {
 	for _, n := range all.items {
-		at := draft.Line{File: r.file, Number: n.line, Text: `"pool": ` + n.get("pool").text}
+		at := n.named(`"pool": ` + n.get("pool").text)
 		if forSome(n) {
 			r.Leave(at, ofSome)
 			continue

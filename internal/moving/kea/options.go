@@ -13,7 +13,7 @@ import (
 func (r *reader) options(into *[]draft.Option, all node) {
 	for _, n := range all.items {
 		name := n.get("name").text
-		at := draft.Line{File: r.file, Number: n.line, Text: `"option-data": ` + name + n.get("code").text + " " + n.get("data").text}
+		at := n.named(`"option-data": ` + name + n.get("code").text + " " + n.get("data").text)
 		code, err := strconv.Atoi(n.get("code").text)
 		if err != nil {
 			code = draft.ISCOption(name)
@@ -68,7 +68,7 @@ var hardware = regexp.MustCompile(`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`)
 
 func (r *reader) reservations(all node) {
 	for _, n := range all.items {
-		made := draft.Reservation{Line: draft.Line{File: r.file, Number: n.line, Text: `"reservations": ` + n.get("ip-address").text}}
+		made := draft.Reservation{Line: n.named(`"reservations": ` + n.get("ip-address").text)}
 		known := true
 		for _, f := range n.fields {
 			switch f.name {
