@@ -4,14 +4,18 @@ package cmd
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,13 +27,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+	"github.com/cldmnky/oooi/internal/render"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/testkit/netns"
 )
@@ -65,7 +75,7 @@ type site struct {
 	differs  map[string]string
 	peers    []peer
 	names    []string // dig's arguments
-	connects []string // ports of the proxy, with a server name where TLS is spoken
+	connects []string // to the proxy: URLs that curl fetches there, or a port
 }
 
 // clients are udhcpc's further arguments, by hardware address.
@@ -82,6 +92,7 @@ var (
 		"api.c1.example.com", "api-int.c1.example.com", "console.apps.c1.example.com", "bastion.c1.example.com", "absent.c1.example.com", "absent.example.com", "far.example.com",
 		"registry.example.com", "git.corp.example.com", "git.corp.example.com AAAA", "source.corp.example.com", "two.example.com", "any.wild.example.com",
 		"ignition-server-clusters-c1.apps.mgmt.example.com", "oauth-clusters-c1.apps.mgmt.example.com", "far.example.net", "absent.example.net",
+		"-x 192.168.77.4", "-x 192.168.77.80", "-x 192.168.77.88", "-x 192.168.77.93", "-x 192.168.77.95",
 	}
 )
 
@@ -90,20 +101,31 @@ func ofOneMachine(dhcp []string, server ...string) site {
 	return site{
 		flags:   slices.Concat(dhcp, zones, []string{"--haproxy", "haproxy/haproxy.cfg"}),
 		missing: []string{"run the operator with --extra-endpoint-cidrs=192.168.77.99/32"},
-		differs: map[string]string{"far.example.com": "DNS asks its resolvers for the names of example.com that it does not know"},
-		peers:   []peer{named, {"192.168.77.4/24", []string{"haproxy", "-db", "-f", "FILES/haproxy/haproxy.cfg"}}, {"192.168.77.2/24", server}},
-		names:   slices.Concat(ofZones, workers), connects: []string{"443 registry.example.com", "443 elsewhere.example.com", "2222"},
+		differs: map[string]string{
+			"far.example.com":  "DNS asks its resolvers for the names of example.com that it does not know",
+			"-x 192.168.77.93": "DNS answers 192.168.77.93 with this name (PTR), which nothing did",
+		},
+		peers: []peer{named, {"192.168.77.4/24", []string{"haproxy", "-db", "-f", "FILES/haproxy/haproxy.cfg"}}, {"192.168.77.2/24", server}},
+		names: slices.Concat(ofZones, workers), connects: []string{
+			"https://registry.example.com", "https://elsewhere.example.com", "2222", "https://api.c1.example.com:6443", "https://192.168.77.4:6443",
+			"https://ignition-server-clusters-c1.apps.mgmt.example.com", "https://console.apps.c1.example.com", "https://a.b.apps.c1.example.com", "http://console.apps.c1.example.com",
+		},
 	}
 }
 
 var sites = map[string]site{
 	"dnsmasq": {
-		flags:   []string{"--dnsmasq", "dnsmasq/dnsmasq.conf", "--hosts", "dnsmasq/hosts"},
-		differs: map[string]string{"52:54:00:00:02:01 lease": "infinite: all leases last for dhcp.leaseTime"},
-		peers:   []peer{{"192.168.77.3/24", []string{"sh", "-c", "cd FILES/dnsmasq && exec dnsmasq -k -C dnsmasq.conf --user=root --pid-file --dhcp-leasefile=TMP/leases"}}},
+		flags: []string{"--dnsmasq", "dnsmasq/dnsmasq.conf", "--hosts", "dnsmasq/hosts"},
+		differs: map[string]string{
+			"52:54:00:00:02:01 lease": "infinite: all leases last for dhcp.leaseTime",
+			"-x 192.168.77.81":        "DNS answers 192.168.77.81 with this name (PTR), which nothing did",
+			"-x fd00:77::82":          "DNS asks its resolvers for the name of fd00:77::82",
+		},
+		peers: []peer{{"192.168.77.3/24", []string{"sh", "-c", "cd FILES/dnsmasq && exec dnsmasq -k -C dnsmasq.conf --user=root --pid-file --dhcp-leasefile=TMP/leases --addn-hosts=FILES/dnsmasq/hosts"}}},
 		names: append([]string{
 			"git.corp.example.com", "git.corp.example.com AAAA", "source.corp.example.com", "mirror.example.com", "deep.below.mirror.example.com",
 			"ntp.corp.example.com", "ntp.corp.example.com AAAA", "clock.corp.example.com", "far.example.net", "absent.example.net",
+			"-x 192.168.77.80", "-x 192.168.77.81", "-x 192.168.77.82", "-x fd00:77::82", "-x 192.168.77.88",
 		}, workers...),
 	},
 	"isc-dhcpd, bind and haproxy": ofOneMachine([]string{"--isc-dhcpd", "isc-dhcpd/dhcpd.conf"}, "sh", "-c", "cd FILES/isc-dhcpd && touch TMP/leases && exec dhcpd -f -d --no-pid -cf dhcpd.conf -lf TMP/leases net1"),
@@ -238,7 +260,17 @@ func (v *vlan) children(s site) map[string]string {
 	infra, _ := s.imports(v.t)
 	g.Expect(os.WriteFile(v.Path("infra.yaml"), []byte(infra), 0o600)).To(Succeed())
 	all := map[string]string{"Infra": infra}
-	for document := range strings.SplitSeq(v.runs("render", "-f", v.Path("infra.yaml"), "-f", cluster(v.t), "--extra-endpoint-cidrs=192.168.77.99/32"), "---\n") {
+	objects, _, err := render.Files(nil, []string{v.Path("infra.yaml"), cluster(v.t)})
+	g.Expect(err).NotTo(HaveOccurred())
+	in := objects.Inputs(input.Settings{ExtraEndpointCIDRs: []netip.Prefix{netip.MustParsePrefix("192.168.77.99/32")}})[0]
+	in.HostedCluster.Status.KubeConfig = &corev1.LocalObjectReference{Name: "c1-admin-kubeconfig"}
+	in.Guest = &input.Guest{
+		Routers: []input.GuestRouter{{Node: "behind", HostNetwork: true, HTTP: 9080, HTTPS: 9443, Ready: true}},
+		Nodes:   []input.GuestNode{{Name: "behind", Addresses: []netip.Addr{netip.MustParseAddr("192.168.77.99")}, Ready: true}},
+	}
+	var rendered strings.Builder
+	g.Expect(render.YAML(&rendered, plan.Infra(in).Objects)).To(Succeed())
+	for document := range strings.SplitSeq(rendered.String(), "---\n") {
 		var object struct{ Kind string }
 		g.Expect(yaml.Unmarshal([]byte(document), &object)).To(Succeed())
 		all[object.Kind] = document
@@ -263,6 +295,7 @@ func (v *vlan) daemons(children map[string]string) {
 	v.t.Helper()
 	g := NewWithT(v.t)
 	v.apiServer()
+	v.controlPlane()
 	g.Expect(v.api.Create(v.t.Context(), v.object(children["Infra"]))).To(Succeed()) // its schema takes it
 	for kind, command := range map[string]string{"DHCPServer": "dhcp", "DNSServer": "dns", "ProxyServer": "proxy"} {
 		child := v.object(children[kind])
@@ -375,44 +408,81 @@ func (v *vlan) digs(server string, args ...string) string {
 	return strings.Join(append([]string{code}, data...), " ")
 }
 
-// behind is the machine that the proxy passes connections on to: a registry with TLS, and a server that speaks first.
+// behind is the machine that the proxy passes connections on to: servers with TLS, one without, and one that speaks first. In the cluster it is
+// the pods of the control plane, and a worker with a router.
 func (v *vlan) behind() {
 	v.attach("behind", "02:00:00:00:00:0e", "192.168.77.99/24")
 	v.Enter("behind", func() {
-		registry := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = fmt.Fprint(w, "the registry, as ", r.TLS.ServerName)
-		}))
-		var err error
-		registry.Listener, err = net.Listen("tcp", "192.168.77.99:5000")
-		if err != nil {
-			v.t.Error(err)
-			return
+		for port, called := range map[string]string{"5000": "registry", "6443": "API", "8443": "Ignition server", "9443": "router", "9080": "router"} {
+			v.listen("192.168.77.99:"+port, func(l net.Listener) {
+				server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					name := "without a server name"
+					if r.TLS != nil && r.TLS.ServerName != "" {
+						name = r.TLS.ServerName
+					}
+					_, _ = fmt.Fprintf(w, "the %s, as %s, %s", called, r.Host, name)
+				}))
+				server.Config.ErrorLog = log.New(io.Discard, "", 0) // checks end without a handshake
+				if server.Listener = l; port == "9080" {
+					server.Start()
+				} else {
+					server.StartTLS()
+				}
+				v.t.Cleanup(server.Close)
+			})
 		}
-		registry.StartTLS()
-		v.t.Cleanup(registry.Close)
-		plain, err := net.Listen("tcp", "192.168.77.99:22")
-		if err != nil {
-			v.t.Error(err)
-			return
-		}
-		v.t.Cleanup(func() { _ = plain.Close() })
-		go func() {
-			for conn, err := plain.Accept(); err == nil; conn, err = plain.Accept() {
-				_, _ = conn.Write([]byte("SSH-2.0-git\r\n"))
-				_ = conn.Close()
-			}
-		}()
+		v.listen("192.168.77.99:22", func(l net.Listener) {
+			v.t.Cleanup(func() { _ = l.Close() })
+			go func() {
+				for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+					_, _ = conn.Write([]byte("SSH-2.0-git\r\n"))
+					_ = conn.Close()
+				}
+			}()
+		})
 	})
 }
 
-// connects is what a client of the proxy gets at a port: by TLS with a server name, or as it connects.
+func (v *vlan) listen(at string, serve func(net.Listener)) {
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		v.t.Error(err)
+		return
+	}
+	serve(l)
+}
+
+// controlPlane has the Services that the proxy follows, each with the machine behind as its pod.
+func (v *vlan) controlPlane() {
+	v.t.Helper()
+	g, ctx := NewWithT(v.t), v.t.Context()
+	namespace := "clusters-c1"
+	g.Expect(v.api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "behind", Namespace: namespace}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	g.Expect(v.api.Create(ctx, pod)).To(Succeed())
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: "192.168.77.99"}}, PodIP: "192.168.77.99"}
+	g.Expect(v.api.Status().Update(ctx, pod)).To(Succeed())
+	for name, port := range map[string]int32{"kube-apiserver": 6443, "ignition-server-proxy": 8443} {
+		number := map[int32]int32{6443: 6443, 8443: 443}[port]
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: number, TargetPort: intstr.FromInt32(port)}}}}
+		g.Expect(v.api.Create(ctx, service)).To(Succeed())
+		g.Expect(v.api.Create(ctx, &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+			AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: &port}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.168.77.99"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "behind"}}},
+		})).To(Succeed())
+	}
+}
+
+// connects is what a client of the proxy gets: by curl, or as it connects.
 func (v *vlan) connects(to string) string {
 	v.t.Helper()
-	port, name, byName := strings.Cut(to, " ")
-	if !byName {
-		out, err := v.Command("dig", "busybox", "nc", "-w", "5", "192.168.77.4", port).Output()
+	at, err := url.Parse(to)
+	if err != nil || at.Host == "" {
+		out, err := v.Command("dig", "busybox", "nc", "-w", "5", "192.168.77.4", to).Output()
 		return fmt.Sprint(string(out), err)
 	}
-	out, err := v.Command("dig", "curl", "-sk", "--max-time", "5", "--resolve", name+":"+port+":192.168.77.4", "https://"+name+":"+port).Output()
+	port := stdcmp.Or(at.Port(), map[string]string{"https": "443", "http": "80"}[at.Scheme])
+	out, err := v.Command("dig", "curl", "-sk", "--max-time", "5", "--resolve", at.Hostname()+":"+port+":192.168.77.4", to).Output()
 	return fmt.Sprint(string(out), err != nil)
 }

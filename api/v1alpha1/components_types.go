@@ -104,7 +104,7 @@ type DNSConfig struct {
 	// +optional
 	ClusterName DNSName `json:"clusterName,omitempty"`
 	// Further names that workers can resolve, e.g. of a mirror registry on the VLAN. A name of an endpoint, e.g. api.c1.example.com,
-	// keeps the proxy's address (StaticEntryIgnored). Default: none.
+	// keeps the proxy's address (StaticEntryIgnored). An address on the VLAN is answered with the first of its names (PTR). Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=hostname

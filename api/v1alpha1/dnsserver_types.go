@@ -55,7 +55,8 @@ type DNSServerSpec struct {
 	NetworkConfig DNSNetworkConfig `json:"networkConfig"`
 	// Domain of the hosted cluster, e.g. c1.example.com. Host names of DHCP leases are answered below it.
 	HostedClusterDomain DNSName `json:"hostedClusterDomain"`
-	// Records of the VLAN view.
+	// Records of the VLAN view. An address on the VLAN is answered with its name in return (PTR), unless a lease has it: of several names with
+	// that of the API, else with the first one here.
 	// +optional
 	// +listType=map
 	// +listMapKey=hostname

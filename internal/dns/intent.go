@@ -28,6 +28,7 @@ func IntentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records
 		Leases:    named(leases),
 		Denied:    p.denied(spec.DeniedZones),
 	}
+	in.Network = in.Clients[0]
 	p.healthChecks(spec)
 	if !valid.CacheTTL(in.CacheTTL) {
 		p.wrong("cacheTTL", "%s must be between 1s and 168h, e.g. 1h", in.CacheTTL)

@@ -32,7 +32,8 @@ func TestAnObjectBecomesAnIntent(t *testing.T) {
 	got, err := IntentOf(server, []*v1alpha1.DHCPLease{early, declined, late, unnamed})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got).To(Equal(records.Intent{
-		Domain: "c1.example.com.",
+		Domain:  "c1.example.com.",
+		Network: netip.MustParsePrefix("127.0.0.0/8"),
 		VLAN: []records.Record{
 			{Name: "api.c1.example.com.", Addr: netip.MustParseAddr("192.168.100.4")},
 			{Name: "*.apps.c1.example.com.", Addr: netip.MustParseAddr("fd00::5")},

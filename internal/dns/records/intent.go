@@ -11,6 +11,8 @@ import (
 type Intent struct {
 	// Domain is the hosted cluster's domain: never forwarded, and the parent of the leases' names.
 	Domain string
+	// Network is the VLAN's: the addresses of its names are answered with a name in return (PTR).
+	Network netip.Prefix
 	// VLAN and Pods are the owned names of the two views; a name may begin with "*.".
 	VLAN, Pods []Record
 	// Down has the addresses whose health is checked: true if they are not healthy.
@@ -47,7 +49,7 @@ type Snapshot struct {
 // Build makes the snapshot of an intent.
 func Build(in Intent) *Snapshot {
 	return &Snapshot{
-		VLAN: &View{zones: newZones(in.Domain, in.VLAN, in.Leases).healthy(in), denied: in.Denied, clients: in.Clients, forwards: len(in.Upstreams) > 0},
+		VLAN: &View{zones: newZones(in.Domain, in.VLAN, in.Leases).inReturn(in).healthy(in), denied: in.Denied, clients: in.Clients, forwards: len(in.Upstreams) > 0},
 		Pods: &View{zones: newZones(in.Domain, in.Pods, nil), clients: everyone},
 	}
 }

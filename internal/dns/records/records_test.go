@@ -22,8 +22,10 @@ var (
 
 // cluster is c1 with an ignition Route in a zone that is not ours.
 var cluster = records.Intent{
-	Domain: "c1.example.com.",
+	Domain:  "c1.example.com.",
+	Network: netip.MustParsePrefix("192.168.100.0/24"),
 	VLAN: []records.Record{
+		{Name: "aaa.c1.example.com.", Addr: proxy},
 		{Name: "api.c1.example.com.", Addr: proxy},
 		{Name: "ignition-server-clusters-c1.apps.mgmt.example.net.", Addr: proxy},
 		{Name: "*.apps.c1.example.com.", Addr: apps},
@@ -32,6 +34,9 @@ var cluster = records.Intent{
 		{Name: "api6.c1.example.com.", Addr: netip.MustParseAddr("fd00:100::4")},
 		{Name: "two.c1.example.com.", Addr: proxy},
 		{Name: "two.c1.example.com.", Addr: apps},
+		{Name: "alias.example.com.", Addr: netip.MustParseAddr("192.168.100.60")},
+		{Name: "*.wild.example.com.", Addr: netip.MustParseAddr("192.168.100.61")},
+		{Name: "far.example.com.", Addr: netip.MustParseAddr("10.0.0.9")},
 	},
 	Pods: []records.Record{
 		{Name: "api.c1.example.com.", Addr: service},
@@ -42,6 +47,7 @@ var cluster = records.Intent{
 		{Host: "worker-1", Addr: twin},
 		{Host: "api", Addr: guest},
 		{Host: "apps", Addr: guest},
+		{Host: "worker-2", Addr: netip.MustParseAddr("192.168.100.60")},
 	},
 	Denied:    []string{"cluster.local.", "30.172.in-addr.arpa."},
 	Clients:   []netip.Prefix{netip.MustParsePrefix("192.168.100.0/24"), netip.MustParsePrefix("10.20.0.0/16")},
@@ -118,6 +124,13 @@ func TestAnswersOfTheVLAN(t *testing.T) {
 		"57.100.168.192.in-addr.arpa. A":   a("NOERROR", soa("57.100.168.192.in-addr.arpa.")),
 		"58.100.168.192.in-addr.arpa. PTR": a("forward"),
 		"59.100.168.192.in-addr.arpa. PTR": a("forward"),
+		// names in return: the API's of its address, the first of another, a lease's of its own, and none elsewhere
+		"4.100.168.192.in-addr.arpa. PTR":  a("NOERROR", "api.c1.example.com."),
+		"5.100.168.192.in-addr.arpa. PTR":  a("NOERROR", "two.c1.example.com."),
+		"60.100.168.192.in-addr.arpa. PTR": a("NOERROR", "worker-2.c1.example.com."),
+		"61.100.168.192.in-addr.arpa. PTR": a("forward"),
+		"9.0.0.10.in-addr.arpa. PTR":       a("forward"),
+		"alias.example.com. A":             a("NOERROR", "192.168.100.60"),
 		// denied zones, everything else, and what is refused
 		"cluster.local. A":                        a("NXDOMAIN", soa("cluster.local.")),
 		"kubernetes.default.svc.cluster.local. A": a("NXDOMAIN", soa("cluster.local.")),

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -166,13 +167,23 @@ func (r *reader) record(at draft.Line, record dns.RR) {
 	r.Leave(at, "DNS has addresses of names only, no %s records", dns.TypeToString[record.Header().Rrtype])
 }
 
-// reversed is the address that a name below in-addr.arpa stands for.
+// reversed is the address that a name below in-addr.arpa or ip6.arpa stands for (RFC 1035 §3.5, RFC 3596 §2.5).
 func reversed(host string) (netip.Addr, bool) {
-	digits, is := strings.CutSuffix(host, ".in-addr.arpa")
+	digits, four := strings.CutSuffix(host, ".in-addr.arpa")
+	nibbles, six := strings.CutSuffix(host, ".ip6.arpa")
 	parts := strings.Split(digits, ".")
-	if !is || len(parts) != 4 {
-		return netip.Addr{}, false
+	if six {
+		parts = strings.Split(nibbles, ".")
 	}
-	ip, err := netip.ParseAddr(parts[3] + "." + parts[2] + "." + parts[1] + "." + parts[0])
-	return ip, err == nil
+	slices.Reverse(parts)
+	text := strings.Join(parts, ".")
+	if six {
+		text = ""
+		for quad := range slices.Chunk(parts, 4) {
+			text += ":" + strings.Join(quad, "")
+		}
+		text = strings.TrimPrefix(text, ":")
+	}
+	ip, err := netip.ParseAddr(text)
+	return ip, err == nil && (four && ip.Is4() || six && ip.Is6())
 }

@@ -55,17 +55,15 @@ func (r *reader) hostRecord(at draft.Line, values []string) {
 		switch {
 		case err == nil:
 			for _, name := range names {
-				r.Names = append(r.Names, draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: a})
+				n := draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: a}
+				r.Names = append(r.Names, n)
+				r.InReturn(n)
 			}
 		case isTime:
 			r.Leave(at, "%s: DNS lets its names be kept for 30 seconds", v)
 		default:
 			names = append(names, v)
 		}
-	}
-	if !r.reversed {
-		r.Leave(at, "the address of this and the host-records below has no name in return (PTR): DNS answers those of leases only")
-		r.reversed = true
 	}
 }
 

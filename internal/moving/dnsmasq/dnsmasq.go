@@ -12,11 +12,10 @@ import (
 type reader struct {
 	*draft.Site
 	// first range of IPv4, and whether an option says who the router is, which dnsmasq itself is if none does.
-	first    *draft.Line
-	routed   bool
-	reversed bool
-	noHosts  bool
-	alone    *draft.Line // no-resolv
+	first   *draft.Line
+	routed  bool
+	noHosts bool
+	alone   *draft.Line // no-resolv
 }
 
 // Read adds what files say, which are those of one server.

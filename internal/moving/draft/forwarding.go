@@ -27,6 +27,7 @@ func (m *maker) endpoints() {
 		for _, host := range f.Hosts {
 			switch host = strings.ToLower(host); {
 			case m.ofControlPlane(host):
+			case m.ofApps(host) && m.throughProxy():
 			case m.ofApps(host):
 				m.Leave(f.Line, "%s goes through the proxy once appsIngress is enabled: docs/APPS_INGRESS.md", host)
 			case !hostname.MatchString(host):
@@ -42,9 +43,18 @@ func (m *maker) endpoints() {
 	}
 }
 
+// throughProxy says whether applications are passed on to the workers' routers, at ports 80 and 443 of the proxy.
+func (m *maker) throughProxy() bool {
+	a := m.infra.Spec.AppsIngress
+	return a != nil && a.Enabled && (a.Mode == v1alpha1.AppsHostNetwork || a.Mode == v1alpha1.AppsNodePort)
+}
+
 func (m *maker) endpoint(f Forward, hosts []string) {
 	if why := ofItsOwn[f.Port]; why != "" && len(hosts) == 0 {
 		m.Leave(f.Line, "%s; the names and backends are those of the HostedCluster", why)
+		return
+	}
+	if len(hosts) == 0 && m.throughProxy() && (f.Port == 80 || f.Port == 443) {
 		return
 	}
 	targets := m.targets(f)

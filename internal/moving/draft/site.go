@@ -4,6 +4,7 @@ package draft
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -174,6 +175,13 @@ type Target struct {
 // Leave lists what the Infra does not have.
 func (s *Site) Leave(at Line, format string, args ...any) {
 	s.Left = append(s.Left, Left{at, fmt.Sprintf(format, args...)})
+}
+
+// InReturn gives an address its first name, as dnsmasq does for host-records, and then for hosts files.
+func (s *Site) InReturn(n Name) {
+	if !slices.ContainsFunc(s.Reverses, func(r Name) bool { return r.IP == n.IP }) {
+		s.Reverses = append(s.Reverses, n)
+	}
 }
 
 // Address sets what a file says as an address: one, or a name that has one.

@@ -17,7 +17,6 @@ func Read(site *draft.Site, files []draft.File) {
 }
 
 func read(site *draft.Site, file draft.File) {
-	reversed := false
 	number := 0
 	for whole := range strings.Lines(file.Text) {
 		number++
@@ -36,11 +35,9 @@ func read(site *draft.Site, file draft.File) {
 			continue
 		}
 		for _, name := range words[1:] {
-			site.Names = append(site.Names, draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: ip})
-		}
-		if !reversed {
-			site.Leave(at, "the address of this and the names below has no name in return (PTR): DNS answers those of leases only")
-			reversed = true
+			n := draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: ip}
+			site.Names = append(site.Names, n)
+			site.InReturn(n)
 		}
 	}
 }

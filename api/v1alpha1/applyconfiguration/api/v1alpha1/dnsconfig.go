@@ -30,7 +30,7 @@ type DNSConfigApplyConfiguration struct {
 	// hostedClusterRef.
 	ClusterName *apiv1alpha1.DNSName `json:"clusterName,omitempty"`
 	// Further names that workers can resolve, e.g. of a mirror registry on the VLAN. A name of an endpoint, e.g. api.c1.example.com,
-	// keeps the proxy's address (StaticEntryIgnored). Default: none.
+	// keeps the proxy's address (StaticEntryIgnored). An address on the VLAN is answered with the first of its names (PTR). Default: none.
 	StaticEntries []DNSEntryApplyConfiguration `json:"staticEntries,omitempty"`
 	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
 	// Default: the operator's image.

@@ -17,7 +17,8 @@ type DNSServerSpecApplyConfiguration struct {
 	NetworkConfig *DNSNetworkConfigApplyConfiguration `json:"networkConfig,omitempty"`
 	// Domain of the hosted cluster, e.g. c1.example.com. Host names of DHCP leases are answered below it.
 	HostedClusterDomain *apiv1alpha1.DNSName `json:"hostedClusterDomain,omitempty"`
-	// Records of the VLAN view.
+	// Records of the VLAN view. An address on the VLAN is answered with its name in return (PTR), unless a lease has it: of several names with
+	// that of the API, else with the first one here.
 	StaticEntries []DNSEntryApplyConfiguration `json:"staticEntries,omitempty"`
 	// Addresses of staticEntries to which the server connects several times a second. For a name with several addresses, it leaves
 	// out one that does not accept the connection while another one does, or has no health check. Default: none.
