@@ -112,7 +112,11 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionServiceTemplatesReady, serviceErr)...)
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
 	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
-	return out, errors.Join(err, templateErr, serviceErr, injectErr)
+	errs := []error{err, templateErr, serviceErr, injectErr}
+	for _, o := range p.Former {
+		errs = append(errs, r.apply.Remove(ctx, o))
+	}
+	return out, errors.Join(errs...)
 }
 
 // adopt makes a hosted cluster the bridge's.

@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,7 +57,7 @@ func (w dpuWorld) openShiftsRegistry() (host string, pushed *atomic.Int32) {
 	return strings.TrimPrefix(server.URL, "https://"), pushed
 }
 
-// A bridge's image is copied into OpenShift's own registry before anything is made, and goes with the last bridge that uses it.
+// A bridge's image is copied into OpenShift's own registry before anything is made, and goes with the last bridge that uses it, or with its release.
 func TestABridgesImageIsCopied(t *testing.T) {
 	w := newDPUWorld(t)
 	w.offers("v1", "ImageStream.image.openshift.io")
@@ -93,8 +95,24 @@ func TestABridgesImageIsCopied(t *testing.T) {
 	w.Expect(w.saysOf("b1", available, metav1.ConditionTrue, "Found")).To(Equal(copied))
 	sees(w.world, named(&corev1.ConfigMap{}, w.ns, names.BridgeIgnition("b1")), func(g Gomega, m *corev1.ConfigMap) { g.Expect(m.Data["config"]).To(ContainSubstring(copied)) })
 
-	ours, others := w.imageStream("layers-4.20.4"), w.imageStream("layers-4.20.5")
-	w.creates(ours, others)
+	ours, former, others := w.imageStream("layers-4.20.4"), w.imageStream("layers-4.20.3"), w.imageStream("layers-4.20.5")
+	w.creates(ours, former, others)
+	installs := w.dpu("a", "d1")
+	w.creates(installs)
+	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
+	ran := func(image string) configv1.UpdateHistory {
+		return configv1.UpdateHistory{State: configv1.CompletedUpdate, Image: image, StartedTime: metav1.Now()}
+	}
+	w.reports(hc, func() {
+		hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: release}, History: []configv1.UpdateHistory{ran(release), ran("example.com/release:4.20.3-multi")}}
+		meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionFalse, Reason: "AsExpected", ObservedGeneration: hc.Generation})
+	})
+	w.saysOf("b1", dpuv1.ConditionHostedClusterProgressing, metav1.ConditionFalse, "AsExpected")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(former), former)).To(Succeed(), "a DPU may be installed with it")
+	w.Expect(w.api.Delete(w.ctx, installs)).To(Succeed())
+	w.gone(former)
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(ours), ours)).To(Succeed())
+
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
 	w.gone(w.bridge())
 	w.gone(ours)

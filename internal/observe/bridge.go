@@ -73,7 +73,7 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	if seen.Deleting() {
 		return seen, nil
 	}
-	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.mirrors, o.named, o.cache, o.dpus, o.templates, o.services} {
+	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.mirrors, o.named, o.cache, o.dpus, o.templates, o.services, o.copies} {
 		if err := read(ctx, &seen); err != nil {
 			return seen, err
 		}

@@ -61,30 +61,6 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	return r, err
 }
 
-// cached are the copies of images that nobody will need. What may not be read, or is of no kind that is served, stays: an image in a registry
-// holds up no deletion.
-func (o *Bridges) cached(ctx context.Context, r *bridge.Remains) (err error) {
-	if r.Mapping, err = live[corev1.ConfigMap](ctx, o, o.Settings.Images); err != nil {
-		return err
-	}
-	all := &dpuv1.DPUHCPBridgeList{}
-	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing bridges: %w", err)
-	}
-	for _, key := range r.Unused(all.Items) {
-		stream := &metav1.PartialObjectMetadata{}
-		stream.SetGroupVersionKind(schema.GroupVersionKind{Group: "image.openshift.io", Version: "v1", Kind: "ImageStream"})
-		err := o.Live.Get(ctx, key, stream)
-		switch {
-		case err == nil:
-			r.Cached = append(r.Cached, stream)
-		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err):
-			return fmt.Errorf("reading ImageStream %s: %w", key, err)
-		}
-	}
-	return nil
-}
-
 // ofDPF reads DPF's objects. A forced deletion waits for none of them, and leaves what it cannot read.
 func (o *Bridges) ofDPF(ctx context.Context, r *bridge.Remains) (err error) {
 	key := bridge.ClusterKey(r.Bridge)

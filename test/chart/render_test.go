@@ -37,6 +37,8 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
 		"monitored, by cert-manager's certificate": {"monitoring.enabled=true,webhook.certManager=true", whole + "components: [CONFIG/components/monitoring, CONFIG/components/cert-manager]\n", ""},
 		"with leave to read kubeconfigs":           {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n", "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
 		"with leave to make bridges":               {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n", "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
+		"with leave to copy images":                {"bridge.imageCacheNamespace=oooi-images", "resources: [CONFIG/default, more]\n", "namespace: oooi-images\ncomponents: [CONFIG/components/image-cache]\n"},
+		"with leave to copy them elsewhere":        {"bridge.imageCacheNamespace=images", "resources: [CONFIG/default, more]\n", "namespace: images\ncomponents: [CONFIG/components/image-cache]\n"},
 		"with addresses of MetalLB's for bridges": {"flags.bridge-virtual-ips={192.0.2.0/28},flags.metallb-namespace=lb", "resources: [CONFIG/default, more]\n" + `patches:
 - target: {kind: Deployment}
   patch: |
@@ -91,8 +93,8 @@ func TestAGroupThatIsSwitchedOffIsNotThere(t *testing.T) {
 }
 
 func TestWhatIsSwitchedOffTakesItsAlertsAndItsLeaveAlong(t *testing.T) {
-	g, values := NewWithT(t), "monitoring.enabled=true,appsIngress.namespaces={a},bridge.namespaces={a},flags.bridge-virtual-ips={192.0.2.0/28}"
-	for off, theirs := range map[string]string{"vlanServices": "oooi-daemons|oooi-apps-ingress|oooi_dhcp|oooi_proxy", "bridge": "oooi-dpu-bridge|oooi-metallb"} {
+	g, values := NewWithT(t), "monitoring.enabled=true,appsIngress.namespaces={a},bridge.namespaces={a},bridge.imageCacheNamespace=a,flags.bridge-virtual-ips={192.0.2.0/28}"
+	for off, theirs := range map[string]string{"vlanServices": "oooi-daemons|oooi-apps-ingress|oooi_dhcp|oooi_proxy", "bridge": "oooi-dpu-bridge|oooi-image-cache|oooi-metallb"} {
 		g.Expect(rendered(t, "--set", values)).To(MatchRegexp(theirs))
 		g.Expect(rendered(t, "--set", values+","+off+".enabled=false")).NotTo(MatchRegexp(theirs))
 	}
@@ -132,6 +134,7 @@ func TestWrongValuesAreRefusedInASentence(t *testing.T) {
 		"flags.pod-cidrs={10.0.0.1}":                      "at '/flags/pod-cidrs/0': '10.0.0.1' does not match pattern",
 		"appsIngress.namespaces={a,a}":                    "at '/appsIngress/namespaces': items at 0 and 1 are equal",
 		"appsIngress.namespaces={A_b}":                    "at '/appsIngress/namespaces/0': 'A_b' does not match pattern",
+		"bridge.imageCacheNamespace={a}":                  "at '/bridge/imageCacheNamespace': got array, want string",
 		"bridge.namespaces=dpf":                           "at '/bridge/namespaces': got string, want array",
 		"imagePullSecrets={mirror}":                       "at '/imagePullSecrets/0': got string, want object",
 		"crds.keep=perhaps":                               "at '/crds/keep': got string, want boolean",

@@ -3,7 +3,6 @@ package bridge
 import (
 	"cmp"
 	"path"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,33 +78,4 @@ func (in Input) CacheCAKeys() (ofServices, ofIngress types.NamespacedName) {
 		ofIngress = types.NamespacedName{Namespace: "openshift-config-managed", Name: "default-ingress-cert"}
 	}
 	return ofServices, ofIngress
-}
-
-// Unused names the ImageStreams that OpenShift's registry has made for images of the bridge, and that no other bridge uses.
-func (in Input) Unused(others []dpuv1.DPUHCPBridge) []types.NamespacedName {
-	all := in.streams(in.Bridge)
-	for i := range others {
-		if other := &others[i]; other.UID != in.Bridge.UID && other.DeletionTimestamp == nil {
-			uses := in.streams(other)
-			all = slices.DeleteFunc(all, func(s types.NamespacedName) bool { return slices.Contains(uses, s) })
-		}
-	}
-	return all
-}
-
-// streams are those of a bridge's release and of the image that it has. A forged status names at most one that no other bridge uses.
-func (in Input) streams(b *dpuv1.DPUHCPBridge) (all []types.NamespacedName) {
-	namespace, base := in.CacheNamespace(), path.Base(in.repository())
-	if namespace == "" || in.repository() == "" {
-		return nil
-	}
-	if _, tag, _ := cutImage(string(b.Spec.OCPReleaseImage)); tag != nil {
-		all = append(all, types.NamespacedName{Namespace: namespace, Name: base + "-" + strings.ToLower(Version(*tag))})
-	}
-	repository, _, _ := cutImage(b.Status.BlueFieldContainerImage)
-	if has, name := path.Split(repository); strings.HasSuffix(has, "/"+namespace+"/") && strings.HasPrefix(name, base+"-") {
-		all = append(all, types.NamespacedName{Namespace: namespace, Name: name})
-	}
-	slices.SortFunc(all, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
-	return slices.Compact(all)
 }

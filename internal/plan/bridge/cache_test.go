@@ -7,7 +7,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -84,27 +83,6 @@ func TestACopyStaysWhileItIsCompared(t *testing.T) {
 		g.Expect(bridge.Of(in).Image != "").To(Equal(stays), reason)
 		delete(in.Mapping.Data, bridge.CacheKey)
 		g.Expect(bridge.Of(in).Image).To(BeEmpty(), "a copy is not the image itself")
-	}
-}
-
-func TestCopiesThatNoOtherBridgeUses(t *testing.T) {
-	g, in := NewWithT(t), looksUp(t)
-	g.Expect(in.Unused(nil)).To(BeEmpty())
-	caches(&in)
-	stream := func(version string) types.NamespacedName {
-		return types.NamespacedName{Namespace: "oooi-images", Name: "layers-" + version}
-	}
-	in.Bridge.Status.BlueFieldContainerImage = route + "/oooi-images/layers-4.20.3:4.20.3"
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*in.Bridge})).To(Equal([]types.NamespacedName{stream("4.20.3"), stream("4.20.4")}))
-	other := in.Bridge.DeepCopy()
-	other.UID, other.Status.BlueFieldContainerImage = "other", ""
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*other})).To(Equal([]types.NamespacedName{stream("4.20.3")}))
-	now := metav1.Now()
-	other.DeletionTimestamp = &now
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*other})).To(HaveLen(2), "both go")
-	for _, forged := range []string{route + "/oooi-images/another-4.20.3:4.20.3", route + "/elsewhere/layers-4.20.3:4.20.3", "layers-4.20.3", layers + ":4.20.4"} {
-		in.Bridge.Status.BlueFieldContainerImage = forged
-		g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), forged)
 	}
 }
 

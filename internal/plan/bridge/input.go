@@ -70,6 +70,7 @@ type Input struct {
 	RegistryCAs, TrustedCA *corev1.ConfigMap
 	// ServiceCA and IngressCA are the ConfigMaps of CacheCAKeys.
 	ServiceCA, IngressCA *corev1.ConfigMap
+	Copies               Copies
 	// Answer is what registries have said to Lookup.
 	Answer Answer
 

@@ -53,6 +53,7 @@ func (in Input) planned() Plan {
 	p.Want(in.copies()...)
 	p.Want(in.ignition(p.Image), in.hostedCluster(services), in.nodePool())
 	p.Want(in.pools()...)
+	p.Former = in.former()
 	return p
 }
 

@@ -34,6 +34,8 @@ type Plan struct {
 	Recreates bool
 	// Image is that of the DPUs' operating system; empty while it is not known.
 	Image string
+	// Former are ImageStreams of former releases that nothing uses any more.
+	Former []Object
 	// Inject is how to inject the kubeconfig; nil while there is none, or nowhere to write it.
 	Inject *Injection
 	// Approve says how to approve certificates of the DPUCluster's DPUs; nil stops that.

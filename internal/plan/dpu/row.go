@@ -14,7 +14,6 @@ import (
 
 // Conditions of a DPU that DPF sets (doca-platform: api/provisioning/v1alpha1/dpu_types.go).
 const (
-	conditionReady     = "Ready"
 	conditionError     = "Error"
 	conditionNodeReady = "DPUClusterReady"
 )
@@ -91,7 +90,7 @@ func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
 		return "DPF deletes it"
 	case failed != nil && failed.Status == metav1.ConditionTrue:
 		return fmt.Sprintf("somebody has to act: DPF reports %s: %s", failed.Reason, failed.Message)
-	case since(d, conditionReady) != nil:
+	case since(d, dpf.ConditionReady) != nil:
 		return ""
 	case len(findings) > 0:
 		return findings[0].Message
@@ -111,7 +110,7 @@ func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
 func unmet(d *dpf.DPU) string {
 	var latest metav1.Condition
 	for _, c := range d.Status.Conditions {
-		if c.Status == metav1.ConditionFalse && c.Type != conditionReady && c.Type != conditionError && !c.LastTransitionTime.Before(&latest.LastTransitionTime) {
+		if c.Status == metav1.ConditionFalse && c.Type != dpf.ConditionReady && c.Type != conditionError && !c.LastTransitionTime.Before(&latest.LastTransitionTime) {
 			latest = c
 		}
 	}

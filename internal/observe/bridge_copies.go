@@ -1,0 +1,79 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// imageStream is the kind that OpenShift's registry makes at the first push.
+var imageStream = schema.GroupVersionKind{Group: "image.openshift.io", Version: "v1", Kind: "ImageStream"}
+
+// copies are read if former releases may have left some. Who only judges removes none.
+func (o *Bridges) copies(ctx context.Context, seen *Bridge) error {
+	if o.Lookups == nil || len(seen.FormerCopies()) == 0 {
+		return nil
+	}
+	bridges := &dpuv1.DPUHCPBridgeList{}
+	if err := o.Reader.List(ctx, bridges, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing bridges: %w", err)
+	}
+	dpus, err := list[dpf.DPUList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return err
+	}
+	if dpus != nil {
+		seen.Input.Copies.DPUs = dpus.Items
+	}
+	streams := &metav1.PartialObjectMetadataList{}
+	streams.SetGroupVersionKind(imageStream)
+	if err := unlessHidden(o.Live.List(ctx, streams, client.InNamespace(seen.CacheNamespace()))); err != nil {
+		return fmt.Errorf("listing ImageStreams of namespace %s: %w", seen.CacheNamespace(), err)
+	}
+	for i := range streams.Items {
+		streams.Items[i].SetGroupVersionKind(imageStream)
+	}
+	seen.Input.Copies.Bridges, seen.Input.Copies.Streams = bridges.Items, streams.Items
+	return nil
+}
+
+// cached are the copies of images that nobody will need. What may not be read, or is of no kind that is served, stays: an image in a registry
+// holds up no deletion.
+func (o *Bridges) cached(ctx context.Context, r *bridge.Remains) (err error) {
+	if r.Mapping, err = live[corev1.ConfigMap](ctx, o, o.Settings.Images); err != nil {
+		return err
+	}
+	all := &dpuv1.DPUHCPBridgeList{}
+	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing bridges: %w", err)
+	}
+	for _, key := range r.Unused(all.Items) {
+		stream := &metav1.PartialObjectMetadata{}
+		stream.SetGroupVersionKind(imageStream)
+		err := o.Live.Get(ctx, key, stream)
+		if err == nil {
+			r.Cached = append(r.Cached, stream)
+		} else if err := unlessHidden(err); err != nil {
+			return fmt.Errorf("reading ImageStream %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// unlessHidden returns the error of a read of ImageStreams; nil if they may not be read, or there are none.
+func unlessHidden(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package bridge
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Copies are what says which images of former releases are still in OpenShift's registry, and whether somebody may need them. They are read only
+// if FormerCopies names some.
+type Copies struct {
+	// Streams are the ImageStreams of the cache's namespace.
+	Streams []metav1.PartialObjectMetadata
+	// Bridges and DPUs are all that there are.
+	Bridges []dpuv1.DPUHCPBridge
+	DPUs    []dpf.DPU
+}
+
+// FormerCopies names the ImageStreams that the releases have, or had, which the hosted cluster ran before, by HyperShift's own record; none while
+// the control plane does not run the bridge's release. OpenShift's pruner keeps the image of a tag as long as there is its ImageStream, and
+// removes it, with its layers, some time after that is gone (openshift/oc, pkg/cli/admin/prune/imageprune, NewPruner).
+func (in Input) FormerCopies() (all []types.NamespacedName) {
+	if in.CacheNamespace() == "" || in.repository() == "" || in.Rollout() != RolledOut {
+		return nil
+	}
+	if version := in.HostedCluster.Status.Version; version != nil {
+		for _, update := range version.History {
+			all = append(all, in.copiesOf(update.Image, update.Version)...)
+		}
+	}
+	for _, update := range in.Templates.Version.History {
+		all = append(all, in.copiesOf(update.Image, update.Version)...)
+	}
+	used := in.streams(in.Bridge)
+	all = slices.DeleteFunc(all, func(s types.NamespacedName) bool { return slices.Contains(used, s) })
+	return distinct(all)
+}
+
+// former are those of FormerCopies that exist, and that no bridge uses and no key of the mapping names. While a bridge goes from one release to
+// another, or a DPU is being installed, from whatever its template was then, all stay. Once it is ready, a DPU has its operating system on its disk.
+func (in Input) former() (all []Object) {
+	unready := func(d dpf.DPU) bool { return !meta.IsStatusConditionTrue(d.Status.Conditions, dpf.ConditionReady) }
+	if slices.ContainsFunc(in.Copies.DPUs, unready) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
+		return nil
+	}
+	former, used := in.FormerCopies(), []types.NamespacedName{}
+	for i := range in.Copies.Bridges {
+		used = append(used, in.streams(&in.Copies.Bridges[i])...)
+	}
+	for _, image := range in.Mapping.Data {
+		used = append(used, in.copyNamed(strings.TrimSpace(image))...)
+	}
+	for i := range in.Copies.Streams {
+		stream := &in.Copies.Streams[i]
+		key := types.NamespacedName{Namespace: stream.Namespace, Name: stream.Name}
+		if stream.DeletionTimestamp == nil && slices.Contains(former, key) && !slices.Contains(used, key) {
+			all = append(all, stream)
+		}
+	}
+	return all
+}
+
+// between says whether it is not known of a bridge which image its DPUs get: it has none yet, or there is still a template of another release.
+func (in Input) between(b dpuv1.DPUHCPBridge) bool {
+	return b.Status.BlueFieldContainerImage == "" || slices.ContainsFunc(in.Templates.Existing, func(t corev1.ConfigMap) bool {
+		of := t.Labels[names.LabelBridgeNamespace] == b.Namespace && t.Labels[names.LabelBridge] == b.Name
+		return of && t.Annotations[names.AnnotationTemplateRelease] != string(b.Spec.OCPReleaseImage)
+	})
+}
+
+// Unused names the ImageStreams that OpenShift's registry has made for images of the bridge, and that no other bridge uses.
+func (in Input) Unused(others []dpuv1.DPUHCPBridge) []types.NamespacedName {
+	all := in.streams(in.Bridge)
+	for i := range others {
+		if other := &others[i]; other.UID != in.Bridge.UID && other.DeletionTimestamp == nil {
+			uses := in.streams(other)
+			all = slices.DeleteFunc(all, func(s types.NamespacedName) bool { return slices.Contains(uses, s) })
+		}
+	}
+	return all
+}
+
+// streams are those of a bridge's release, of the image that it has and of the one that it names. A forged status names at most one that no other
+// bridge uses.
+func (in Input) streams(b *dpuv1.DPUHCPBridge) (all []types.NamespacedName) {
+	return distinct(slices.Concat(in.copiesOf(string(b.Spec.OCPReleaseImage), ""), in.copyNamed(b.Status.BlueFieldContainerImage), in.copyNamed(OwnImage(b))))
+}
+
+// copiesOf names the ImageStreams of a release: by its tag, and by its version, if that is known.
+func (in Input) copiesOf(release, version string) (all []types.NamespacedName) {
+	namespace, repository := in.CacheNamespace(), in.repository()
+	if namespace == "" || repository == "" {
+		return nil
+	}
+	versions := []string{version}
+	if _, tag, _ := cutImage(release); tag != nil {
+		versions = append(versions, Version(*tag))
+	}
+	for _, version := range versions {
+		if version != "" {
+			all = append(all, types.NamespacedName{Namespace: namespace, Name: path.Base(repository) + "-" + strings.ToLower(version)})
+		}
+	}
+	return all
+}
+
+// copyNamed names the ImageStream of an image, if it is a copy.
+func (in Input) copyNamed(image string) []types.NamespacedName {
+	namespace, repository := in.CacheNamespace(), in.repository()
+	if namespace == "" || repository == "" {
+		return nil
+	}
+	is, _, _ := cutImage(image)
+	if has, name := path.Split(is); strings.HasSuffix(has, "/"+namespace+"/") && strings.HasPrefix(name, path.Base(repository)+"-") {
+		return []types.NamespacedName{{Namespace: namespace, Name: name}}
+	}
+	return nil
+}
+
+func distinct(all []types.NamespacedName) []types.NamespacedName {
+	slices.SortFunc(all, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(all)
+}
