@@ -137,7 +137,7 @@ func judged(objects render.Objects, settings input.Settings) (all []Report, serv
 		if key, ok := in.HostedClusterKey(); ok {
 			served[key] = true
 		}
-		r := report(in.Infra, ofExisting(yet, atSource(in.Infra, append(asking(made[in.Infra]), planning(in)...))))
+		r := report(in.Infra, ofExisting(yet, atSource(in.Infra, append(asking(made[in.Infra]), beforehand(in, plan.Infra(in))...))))
 		outlook, ok := plan.OutlookOf(in)
 		if r.NotJudged = notJudged(in, outlook); ok {
 			r.Serves = serves(in, outlook)
@@ -202,12 +202,12 @@ func asking(r render.Rendering) []finding.Finding {
 	return finding.About(endpoint.ObjectNamed(r.Infra.Namespace, r.Infra.Name), r.Findings)
 }
 
-// Of judges one Infra.
-func Of(in input.Input) Report { return report(in.Infra, planning(in)) }
+// Of judges one Infra by its plan.
+func Of(in input.Input, p plan.InfraPlan) Report { return report(in.Infra, beforehand(in, p)) }
 
-// planning leaves out what HyperShift has yet to make: before anything is created, its absence is no error.
-func planning(in input.Input) []finding.Finding {
-	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
+// beforehand leaves out what HyperShift has yet to make: before anything is created, its absence is no error.
+func beforehand(in input.Input, p plan.InfraPlan) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(p.Findings), func(f finding.Finding) bool {
 		return f.Severity == finding.Waiting && in.HostedCluster != nil
 	})
 }

@@ -18,11 +18,12 @@ import (
 const interrupts = "InterruptsWorkers"
 
 // interruptions are what a change of an Infra interrupts, as far as the cache tells. No lease is read for it: the answer goes to whoever asked.
-func (r reviewer) interruptions(ctx context.Context, before, after *v1alpha1.Infra) (all []preflight.Finding) {
+// planned is what is planned of the Infra after it.
+func (r reviewer) interruptions(ctx context.Context, before, after *v1alpha1.Infra, planned plan.InfraPlan) (all []preflight.Finding) {
 	if before == nil {
 		return nil
 	}
-	c, err := r.foreseen(ctx, before, after)
+	c, err := r.foreseen(ctx, before, after, planned)
 	if err != nil {
 		r.log.Error(err, "foreseeing what a change of an Infra interrupts", "namespace", after.Namespace, "name", after.Name)
 		return nil
@@ -33,16 +34,15 @@ func (r reviewer) interruptions(ctx context.Context, before, after *v1alpha1.Inf
 	return all
 }
 
-func (r reviewer) foreseen(ctx context.Context, before, after *v1alpha1.Infra) (change.Change, error) {
+func (r reviewer) foreseen(ctx context.Context, before, after *v1alpha1.Infra, planned plan.InfraPlan) (change.Change, error) {
 	key := client.ObjectKeyFromObject(after)
-	planner := func(_ context.Context, in input.Input) (plan.InfraPlan, error) { return plan.Infra(in), nil }
 	quiet := *r.observer
 	quiet.Eventless = true
-	was, err := foresee.Now(ctx, quiet.Over(before), planner, key)
+	was, err := foresee.Now(ctx, quiet.Over(before), func(_ context.Context, in input.Input) (plan.InfraPlan, error) { return r.plan(in), nil }, key)
 	if err != nil || was.Infra == nil {
 		return change.Change{}, err
 	}
-	is, err := foresee.Then(ctx, quiet.Over(after), planner, key, was)
+	is, err := foresee.Then(ctx, quiet.Over(after), func(context.Context, input.Input) (plan.InfraPlan, error) { return planned, nil }, key, was)
 	if err != nil || is.Infra == nil {
 		return change.Change{}, err
 	}

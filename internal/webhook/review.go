@@ -21,6 +21,8 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
@@ -35,6 +37,7 @@ const notJudged = "NotJudged: the operator could not read the cluster; once this
 // reviewer answers admission requests. It writes nothing, so a dry run leaves no trace.
 type reviewer struct {
 	observer *observe.Observer
+	plan     func(input.Input) plan.InfraPlan
 	bridges  *observe.Bridges // nil where DPUHCPBridges are not served
 	scheme   *runtime.Scheme
 	decoder  admission.Decoder
@@ -121,5 +124,6 @@ func (r reviewer) warnings(ctx context.Context, before, after *v1alpha1.Infra) [
 		r.log.Error(err, "looking around an Infra that is to be written", "namespace", after.Namespace, "name", after.Name)
 		return []string{notJudged}
 	}
-	return warningsOf(append(preflight.Of(seen.Input).Findings, r.interruptions(ctx, before, after)...))
+	planned := r.plan(seen.Input)
+	return warningsOf(append(preflight.Of(seen.Input, planned).Findings, r.interruptions(ctx, before, after, planned)...))
 }

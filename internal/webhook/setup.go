@@ -30,6 +30,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -105,7 +106,7 @@ func behind(isOurs func(path string) bool, next http.Handler) http.Handler {
 }
 
 func (o Options) reviewer(manager ctrl.Manager, observer *observe.Observer) reviewer {
-	r := reviewer{observer: observer, scheme: manager.GetScheme(), decoder: admission.NewDecoder(manager.GetScheme()), log: manager.GetLogger().WithName("webhook")}
+	r := reviewer{observer: observer, plan: plan.Infra, scheme: manager.GetScheme(), decoder: admission.NewDecoder(manager.GetScheme()), log: manager.GetLogger().WithName("webhook")}
 	if o.Bridges != nil { // without Watches: a bridge that is not stored is not followed
 		r.bridges = &observe.Bridges{Observer: observer, Settings: *o.Bridges, Secretless: true}
 	}

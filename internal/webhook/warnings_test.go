@@ -29,6 +29,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
@@ -67,7 +69,7 @@ func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	}
 	live := fake.NewClientBuilder().WithScheme(scheme).Build()
 	o := &observe.Observer{Reader: live, Live: live, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
-	r := reviewer{observer: o, scheme: scheme, decoder: admission.NewDecoder(scheme), log: logr.Discard()}
+	r := reviewer{observer: o, plan: plan.Infra, scheme: scheme, decoder: admission.NewDecoder(scheme), log: logr.Discard()}
 	off := v1alpha1.InfraComponents{}
 	off.DHCP.Enabled, off.DNS.Enabled, off.Proxy.Enabled = ptr.To(false), ptr.To(false), ptr.To(false)
 	for code, components := range map[string]v1alpha1.InfraComponents{
@@ -163,6 +165,28 @@ func TestAnInfraThatIsNotStoredHearsOfNothing(t *testing.T) {
 	o := &observe.Observer{Reader: none, Live: none, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
 	infra := &v1alpha1.Infra{}
 	infra.Namespace, infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "tenant", "clusters-c1"
-	g.Expect(reviewer{observer: o, log: logr.Discard()}.warnings(t.Context(), nil, infra)).To(ContainElement(HavePrefix("RefNotPermitted")))
+	g.Expect(reviewer{observer: o, plan: plan.Infra, log: logr.Discard()}.warnings(t.Context(), nil, infra)).To(ContainElement(HavePrefix("RefNotPermitted")))
 	g.Expect(o.Listeners.Of("clusters-c1")).To(BeEmpty())
+}
+
+// An admission has 2 seconds: a new Infra is planned once, and a changed one once as it is and once as it would be.
+func TestAnInfraIsPlannedOnceForEachOfItsStates(t *testing.T) {
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	g.Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
+	var planned []string
+	none := fake.NewClientBuilder().WithScheme(scheme).Build()
+	r := reviewer{log: logr.Discard(), observer: &observe.Observer{Reader: none, Live: none, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}}
+	r.plan = func(in input.Input) plan.InfraPlan {
+		planned = append(planned, string(in.Infra.Spec.NetworkConfig.CIDR))
+		return plan.Infra(in)
+	}
+	before := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", UID: "1"}}
+	before.Spec.NetworkConfig.CIDR, before.Spec.NetworkConfig.NetworkAttachmentDefinition = "192.168.100.0/24", "vlan"
+	after := before.DeepCopy()
+	after.Spec.NetworkConfig.CIDR = "192.168.200.0/24"
+	r.warnings(t.Context(), nil, after)
+	g.Expect(planned).To(Equal([]string{"192.168.200.0/24"}))
+	planned = nil
+	r.warnings(t.Context(), before, after)
+	g.Expect(planned).To(Equal([]string{"192.168.200.0/24", "192.168.100.0/24"}))
 }
