@@ -24,7 +24,12 @@ const (
 	noRoute        = "no-route"
 	policyMissing  = "network-policy"
 	backendDown    = "backend-down"
+	noHandshake    = "no-handshake"
+	notYetValid    = "certificate-not-yet-valid"
+	expired        = "certificate-expired"
+	anotherName    = "certificate-for-another-name"
 	ignitionDown   = "ignition-down"
+	ignitionFails  = "ignition-fails"
 	noToken        = "no-token"
 	tokenExpired   = "token-expired"
 	payloadInvalid = "payload-invalid"
@@ -41,6 +46,7 @@ const (
 // Causes are all of them, in the order of the boot.
 var Causes = []string{
 	booting, notRunning, duplicateMAC, otherNetwork, podNetwork, infraRefused, dhcpDown, noAddress, foreignServer, noDiscover, addressInUse, leaseEnded,
-	wrongHostname, dnsDown, endpointMoved, nameMissing, proxyDown, noRoute, policyMissing, backendDown, payloadInvalid, ignitionDown, noToken, tokenExpired,
+	wrongHostname, dnsDown, endpointMoved, nameMissing, proxyDown, noRoute, policyMissing, backendDown,
+	noHandshake, notYetValid, expired, anotherName, payloadInvalid, ignitionDown, ignitionFails, noToken, tokenExpired,
 	noRequest, otherName, requestPending, requestDenied, noNode, nodeSilent, nodeNotReady, noTunnel,
 }

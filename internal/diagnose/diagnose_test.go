@@ -135,9 +135,14 @@ var brokenBy = map[string]func(*Facts){
 		f.Proxy.Is.Status.Backends[1] = v1alpha1.BackendStatus{Name: "ignition"} // its policy goes with its last pod
 		f.Policies.Is = f.Policies.Is[:1]
 	},
-	"ignition-down": func(f *Facts) { absent(f); f.Ignition.Is = []bool{false} },
-	"no-token":      func(f *Facts) { absent(f); f.Tokens.Is[0].Name = "token-c2-91bf131f" },
-	"token-expired": func(f *Facts) { absent(f); f.Machines.Is[0].Created = ago(12 * time.Hour) },
+	"no-handshake":                 faulty(1, v1alpha1.FaultNoHandshake),
+	"certificate-not-yet-valid":    faulty(1, v1alpha1.FaultNotYetValid),
+	"certificate-expired":          faulty(2, v1alpha1.FaultExpired),
+	"certificate-for-another-name": faulty(0, v1alpha1.FaultAnotherName),
+	"ignition-fails":               faulty(1, v1alpha1.FaultIgnition),
+	"ignition-down":                func(f *Facts) { absent(f); f.Ignition.Is = []bool{false} },
+	"no-token":                     func(f *Facts) { absent(f); f.Tokens.Is[0].Name = "token-c2-91bf131f" },
+	"token-expired":                func(f *Facts) { absent(f); f.Machines.Is[0].Created = ago(12 * time.Hour) },
 	"payload-invalid": func(f *Facts) {
 		absent(f)
 		f.NodePools.Is[0].Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolValidGeneratedPayloadConditionType, Reason: "InvalidConfig"}}
@@ -164,6 +169,34 @@ var brokenBy = map[string]func(*Facts){
 		f.Hosted.Is.Nodes["w1"] = n
 	},
 	"no-tunnel": func(f *Facts) { f.Hosted.Is.Tunnels["w1"] = "it answers 500" },
+}
+
+// faulty has a probe find something wrong with a backend.
+func faulty(backend int, reason v1alpha1.FaultReason) func(*Facts) {
+	return func(f *Facts) {
+		absent(f)
+		f.Proxy.Is.Status.Backends[backend].Fault = &v1alpha1.BackendFault{Reason: reason, Message: "as the probe says"}
+	}
+}
+
+// A probe adds to what else is known, and takes nothing from it.
+func TestAFaultIsToldAfterWhatExplainsIt(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	faulty(1, v1alpha1.FaultIgnition)(&f)
+	f.Ignition.Is = []bool{false}
+	g.Expect(at(f, "ignition").See).To(Equal(Page+ignitionDown), "its front answers 503 then")
+	f = joined()
+	faulty(1, v1alpha1.FaultExpired)(&f)
+	f.Proxy.Is.Status.Backends[0].Healthy = 0
+	g.Expect(at(f, "backends").See).To(Equal(Page + backendDown))
+	f = joined()
+	faulty(0, v1alpha1.FaultExpired)(&f)
+	f.Hosted = step.Read[Hosted]{Unread: "certificate has expired"}
+	g.Expect(at(f, "backends")).To(And(HaveField("See", Page+expired), HaveField("Outcome", step.Fail), HaveField("Says", HaveSuffix(": as the probe says"))), "the hosted API is not read for the same reason")
+	f = joined()
+	f.Proxy.Is.Status.Backends = append(f.Proxy.Is.Status.Backends, v1alpha1.BackendStatus{Name: "oauth", Healthy: 1, Total: 1, Fault: &v1alpha1.BackendFault{Reason: v1alpha1.FaultExpired}})
+	steps, _ := Worker(f, "w1")
+	g.Expect(step.Worst(steps)).To(Equal(step.OK), "no worker needs oauth")
 }
 
 // A kubelet dials the API by the name in its kubeconfig.

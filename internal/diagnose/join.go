@@ -56,6 +56,9 @@ func ignition(w worker, f Facts) step.Step {
 	if f.ignitionIsDown() {
 		return f.noIgnition()
 	}
+	if fails, found := f.ignitionFails(); found {
+		return fails
+	}
 	if f.Tokens.Unread != "" {
 		return unread("Ignition's tokens", f.Tokens.Unread)
 	}

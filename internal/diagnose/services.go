@@ -214,6 +214,9 @@ func backendsAnswer(f Facts) step.Step {
 		}
 		return down
 	}
+	if fault, found := f.faulty(); found {
+		return fault
+	}
 	return ok("all backends that a worker needs answer the proxy (%s)", f.Proxy.Is.Status.HealthyBackends)
 }
 

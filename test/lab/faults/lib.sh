@@ -29,6 +29,34 @@ unplug() {
   ip -n "$LAB_NETNS" link set "$WORKER" nomaster
 }
 
+# shows FROM TO NAME has Ignition's front show a certificate for a name, of dates like 20260101000000Z; shows_again undoes that.
+shows() {
+  local made=$LAB_STATE/shown
+  rm -rf "$made" && mkdir "$made" && touch "$made/index"
+  printf '%s\n' '[ca]' default_ca=own '[own]' "database=$made/index" "new_certs_dir=$made" rand_serial=yes default_md=sha256 policy=any x509_extensions=names \
+    '[any]' commonName=supplied '[names]' "subjectAltName=DNS:$3" > "$made/config"
+  openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=ignition -keyout "$made/tls.key" -out "$made/request" 2>/dev/null
+  openssl ca -batch -notext -selfsign -config "$made/config" -keyfile "$made/tls.key" -startdate "$1" -enddate "$2" -in "$made/request" -out "$made/tls.crt" 2>/dev/null
+  kubectl -n clusters-c1 get secret ignition-server-serving-cert -o jsonpath='{.data}' > "$LAB_STATE/shown.before"
+  shown '{"tls.crt":"'"$(base64 -w0 "$made/tls.crt")"'","tls.key":"'"$(base64 -w0 "$made/tls.key")"'"}'
+}
+shows_again() { shown "$(cat "$LAB_STATE/shown.before")"; }
+shown() {
+  plane patch secret ignition-server-serving-cert --type=merge -p '{"data":'"$1"'}'
+  plane rollout restart deployment/ignition-server-proxy # it loads its certificate when it starts
+  plane rollout status deployment/ignition-server-proxy --timeout=120s
+}
+ignition_host() { kubectl -n clusters get hostedcluster c1 -o jsonpath='{.status.ignitionEndpoint}' | cut -d: -f1; }
+
+# front COMMAND… has Ignition's front run another command, without a probe, as HyperShift's HAProxy is (v0.1.60, assets/ignition-server-proxy/deployment.yaml);
+# front_again undoes that.
+front() {
+  plane patch deployment/ignition-server-proxy --type=json -p '[{"op":"remove","path":"/spec/template/spec/containers/0/readinessProbe"},
+    {"op":"replace","path":"/spec/template/spec/containers/0/command","value":['"$(printf '"%s",' "$@" | sed 's/,$//')"']}]'
+  plane rollout status deployment/ignition-server-proxy --timeout=120s
+}
+front_again() { plane rollout undo deployment/ignition-server-proxy; plane rollout status deployment/ignition-server-proxy --timeout=120s; }
+
 hosted() { "$LAB_REPO/test/lab/lab" exec kubectl --kubeconfig "$(standin kubeconfig --cluster c1)" "$@" >&2; }
 
 fault() {
