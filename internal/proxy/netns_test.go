@@ -42,13 +42,14 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	err := Run(ctx, Options{
+	p := newProxy(Options{
 		Flags:       daemon.Flags{ConfigFile: filepath.Join(dir, "proxy.yaml"), StateDir: dir, PodIP: netip.MustParseAddr(podAddress)},
 		XDSSocket:   filepath.Join(dir, "xds.sock"),
 		Connections: 100,
 		Log:         slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, nil)
-	if err != nil {
+	p.probes.pause = quick
+	if err := p.run(ctx, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -172,4 +173,33 @@ func TestAPodThatForwardsIsNotReady(t *testing.T) {
 	g.Eventually(s.readyz, 3*time.Second).Should(ContainSubstring("forwarding: device net1 forwards packets"))
 	s.In("pod", "sysctl", "-qw", "net.ipv4.conf.net1.forwarding=0")
 	g.Eventually(s.readyz, 3*time.Second).Should(Equal("ok\n"))
+}
+
+// The pod reaches its own address on the VLAN through the socket that is bound to the VLAN's device, and another's from its own.
+func TestAPodProbesItselfAndTheOtherInstance(t *testing.T) {
+	g, s := NewWithT(t), newSite(t)
+	s.serve()
+	success := func() (all []string) {
+		for line := range strings.SplitSeq(s.page("node", podAddress+":9402", "/metrics"), "\n") {
+			if strings.HasPrefix(line, "oooi_proxy_probe_success") {
+				all = append(all, line)
+			}
+		}
+		return all
+	}
+	g.Eventually(success, 20*time.Second).Should(ConsistOf(`oooi_proxy_probe_success{address="192.168.77.10",backend="api"} 1`))
+
+	sources := make(chan string, 100)
+	s.Enter("vm", func() {
+		other, err := net.Listen("tcp", "192.168.77.50:443")
+		g.Expect(err).NotTo(HaveOccurred())
+		answering(t, "other", other, func(c net.Conn) { sources <- c.RemoteAddr().(*net.TCPAddr).IP.String() })
+	})
+	spec, err := os.ReadFile(s.Path("proxy.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	two := strings.Replace(string(spec), "networkConfig: {", "networkConfig: {additionalServerIPs: [192.168.77.50], ", 1)
+	g.Expect(os.WriteFile(s.Path("proxy.yaml"), []byte(two), 0o644)).To(Succeed())
+	g.Eventually(success, 20*time.Second).Should(ConsistOf(
+		`oooi_proxy_probe_success{address="192.168.77.10",backend="api"} 1`, `oooi_proxy_probe_success{address="192.168.77.50",backend="api"} 0`))
+	g.Expect(sources).To(Receive(Equal(vlanVIP)))
 }
