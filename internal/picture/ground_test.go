@@ -120,6 +120,7 @@ func hostile() diagnose.Facts {
 	boots(&f, `"w" onclick=alert(3) x="`, 2, ago(12*time.Second))
 	f.Infra.Status.Conditions[7].Message = bad
 	f.Infra.Status.Endpoints[0].Hostnames = []string{bad}
+	f.Proxy.Is.Status.Backends[0].Fault = &v1alpha1.BackendFault{Reason: v1alpha1.FaultAnotherName, Message: bad}
 	f.Proxy.Is.Status.Backends[1].Message = bad
 	f.DNS.Is.Status.Instances[0].Ready, f.DNS.Is.Status.Instances[0].Message = false, bad
 	sees(&f.Leases.Is[0], v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: bad})

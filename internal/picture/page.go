@@ -66,12 +66,14 @@ type Upstream struct {
 	Healthy, Total int32
 	// Names that workers dial, each as host:port.
 	Names []string
-	Says  string
+	// Faulty says that a target answers, and workers refuse it.
+	Faulty bool
+	Says   string
 }
 
-// Outcome is OK if a target answers.
+// Outcome is OK if a target answers that a worker can use.
 func (u Upstream) Outcome() step.Outcome {
-	if u.Healthy == 0 {
+	if u.Healthy == 0 || u.Faulty {
 		return step.Fail
 	}
 	return step.OK
@@ -173,6 +175,9 @@ func upstreams(f diagnose.Facts) (all []Upstream) {
 	}
 	for _, b := range f.Proxy.Is.Status.Backends {
 		u := Upstream{Name: b.Name, Healthy: b.Healthy, Total: b.Total, Says: b.Message}
+		if b.Fault != nil {
+			u.Faulty, u.Says = true, b.Fault.Message
+		}
 		for _, e := range f.Infra.Status.Endpoints {
 			if e.Name != b.Name {
 				continue

@@ -50,9 +50,9 @@ type Result struct {
 
 // Of probes a target, and takes at most patience. A panic while a certificate is parsed is a failed handshake.
 func Of(ctx context.Context, t Target) (r Result) {
+	defer recovered(&r)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	defer recovered(&r)
 	began := time.Now()
 	seen, conn, err := shakeHands(ctx, t)
 	if err != nil {
