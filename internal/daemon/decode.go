@@ -1,17 +1,14 @@
 package daemon
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/internal/yamldoc"
 )
 
 // strict reports an unknown field with its full path.
@@ -39,18 +36,12 @@ func Decode(content []byte, into client.Object) error {
 
 // documents are the non-empty documents of a YAML file.
 func documents(content []byte) (all [][]byte, err error) {
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for {
-		doc, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = yamldoc.Each(content, func(_ int, doc []byte) error {
 		var anything any
 		if yaml.Unmarshal(doc, &anything) != nil || anything != nil { // Decode reports what is not YAML
 			all = append(all, doc)
 		}
-	}
+		return nil
+	})
+	return all, err
 }

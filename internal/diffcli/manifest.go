@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cldmnky/oooi/internal/render"
+	"github.com/cldmnky/oooi/internal/yamldoc"
 )
 
 // Manifest is an object as a file has it.
@@ -67,7 +67,7 @@ func contents(stdin io.Reader, file string) ([]byte, error) {
 }
 
 func documents(text []byte) (all []*unstructured.Unstructured, err error) {
-	err = render.EachDocument(text, func(number int, doc []byte) error {
+	err = yamldoc.Each(text, func(number int, doc []byte) error {
 		u := &unstructured.Unstructured{}
 		if err := yaml.UnmarshalStrict(doc, &u.Object); err != nil {
 			return fmt.Errorf("document %d: %w", number, err)

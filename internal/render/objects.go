@@ -2,8 +2,6 @@
 package render
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
@@ -30,6 +27,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/yamldoc"
 )
 
 // Objects are what the files hold.
@@ -66,7 +64,7 @@ func Read(from io.Reader) (Objects, error) {
 }
 
 func documents(text []byte) (all Objects, err error) {
-	err = EachDocument(inUTF8(text), func(number int, doc []byte) error {
+	err = yamldoc.Each(inUTF8(text), func(number int, doc []byte) error {
 		more, err := decode(doc)
 		if err != nil {
 			return fmt.Errorf("document %d: %w", number, err)
@@ -75,23 +73,6 @@ func documents(text []byte) (all Objects, err error) {
 		return nil
 	})
 	return all, err
-}
-
-// EachDocument gives each document of YAML to take, from number 1 on, until that fails.
-func EachDocument(text []byte, take func(number int, doc []byte) error) error {
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for number := 1; ; number++ {
-		doc, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := take(number, doc); err != nil {
-			return err
-		}
-	}
 }
 
 func decode(doc []byte) (Objects, error) {
