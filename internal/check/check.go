@@ -9,7 +9,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cldmnky/oooi/internal/step"
@@ -71,14 +70,6 @@ func Installed(f Facts) []step.Step { return run(f, always, installed) }
 
 // Before says whether oooi can be installed.
 func Before(f Facts) []step.Step { return run(f, always, before) }
-
-// Names are those of all steps: the anchors of the page.
-func Names() (all []string) {
-	for _, c := range slices.Concat(always, installed, before) {
-		all = append(all, c.name)
-	}
-	return all
-}
 
 func run(f Facts, lists ...[]check) (all []step.Step) {
 	for _, list := range lists {

@@ -78,7 +78,7 @@ func (l *lab) said() (all []string) {
 
 // boots starts a server that has read nothing yet.
 func (l *lab) boots(c *clock.Clock) {
-	l.server = NewServer(pool.NewTable(l.machines), l.store, c, slog.New(slog.DiscardHandler))
+	l.server = newServer(pool.NewTable(l.machines), l.store, c, slog.New(slog.DiscardHandler))
 	l.server.Happened = func(h Event) { l.told = append(l.told, h) }
 	l.reconfigure(func(*pool.Config) {})
 }

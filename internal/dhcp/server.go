@@ -72,8 +72,8 @@ type Server struct {
 	discovers discovers
 }
 
-// NewServer returns a server without configuration or leases.
-func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
+// newServer returns a server without configuration or leases.
+func newServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
 		Heard: func(wire.Kind, string) {}, Sent: func(dhcpv4.MessageType) {}, Reclaimed: func() {}, Happened: func(Event) {}, Away: func() bool { return false }, Stored: func(lease.Record) {},

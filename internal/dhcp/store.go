@@ -27,14 +27,14 @@ func (i *instance) open(ctx context.Context) error {
 	}
 	table := pool.NewTable(i.machines)
 	if i.client == nil {
-		i.server = NewServer(table, i.disk, i.Clock, i.Log)
+		i.server = newServer(table, i.disk, i.Clock, i.Log)
 		return i.startAlone(ctx)
 	}
 	i.kube = &refusing{
 		Store: &leasekube.Store{Client: i.client, Namespace: i.Namespace, Server: i.Name, Labels: i.labels, Log: i.Log},
 		told:  func(problem error) { i.ready.Set(checkLeases, problem) },
 	}
-	i.server = NewServer(table, i.kube, i.Clock, i.Log)
+	i.server = newServer(table, i.kube, i.Clock, i.Log)
 	i.server.Away = i.kube.Away
 	if i.disk == nil {
 		return nil

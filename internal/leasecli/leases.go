@@ -26,8 +26,8 @@ type Lease struct {
 	Past []lease.Past
 }
 
-// Sort sorts leases by server and address.
-func Sort(leases []Lease) {
+// sortLeases sorts leases by server and address.
+func sortLeases(leases []Lease) {
 	slices.SortFunc(leases, func(a, b Lease) int { return cmp.Or(strings.Compare(a.Server, b.Server), a.IP.Compare(b.IP)) })
 }
 

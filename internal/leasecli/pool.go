@@ -113,6 +113,6 @@ func Leases(ctx context.Context, pools []Pool) ([]Lease, error) {
 			return nil, err
 		}
 	}
-	Sort(all)
+	sortLeases(all)
 	return all, nil
 }

@@ -47,18 +47,18 @@ func Unchanged(live metav1.Object, want *unstructured.Unstructured) bool {
 
 // Whole is Unchanged for an object to which others may add fields.
 func Whole(live metav1.Object, want *unstructured.Unstructured) bool {
-	return Was(live, want) && All(live, want)
+	return was(live, want) && All(live, want)
 }
 
-// Was says whether this intent was applied last, even if others changed the object since.
-func Was(live metav1.Object, want *unstructured.Unstructured) bool {
+// was says whether this intent was applied last, even if others changed the object since.
+func was(live metav1.Object, want *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
 }
 
 // Drifted says whether somebody else changed what was last applied with this intent: TakeOver may have been the last to write.
 func Drifted(live metav1.Object, want *unstructured.Unstructured) bool {
 	applied, is := live.GetAnnotations()[names.AnnotationApplied]
-	return Was(live, want) || is && applied == ""
+	return was(live, want) || is && applied == ""
 }
 
 // All says whether we own every field of an object that was applied.

@@ -13,15 +13,15 @@ import (
 func Indexes(kind client.Object) map[string]client.IndexerFunc {
 	switch kind.(type) {
 	case *v1alpha1.Infra:
-		return map[string]client.IndexerFunc{IndexControlPlane: ControlPlanes, IndexNAD: AttachedNAD}
+		return map[string]client.IndexerFunc{IndexControlPlane: controlPlanes, IndexNAD: attachedNAD}
 	case *hyperv1.HostedCluster:
 		return map[string]client.IndexerFunc{IndexControlPlane: ControlPlane}
 	case *hyperv1.NodePool:
 		return map[string]client.IndexerFunc{IndexCluster: ClusterOf}
 	case *nad.NetworkAttachmentDefinition:
-		return map[string]client.IndexerFunc{IndexLayer2: Layer2}
+		return map[string]client.IndexerFunc{IndexLayer2: layer2}
 	case *corev1.Service:
-		return map[string]client.IndexerFunc{IndexLeading: Leading}
+		return map[string]client.IndexerFunc{IndexLeading: leading}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	}
 	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Exists: o.exists(ctx, &v1alpha1.InfraList{})}
 	refs := input.Refs(infra)
-	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, ControlPlanes(infra)...)...)
+	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, controlPlanes(infra)...)...)
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.owner, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err

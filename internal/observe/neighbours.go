@@ -20,29 +20,29 @@ import (
 
 // The cache's indexes for finding neighbours: without them every Infra would be compared with every other.
 const (
-	// IndexLayer2 finds NetworkAttachmentDefinitions by Layer2.
+	// IndexLayer2 finds NetworkAttachmentDefinitions by layer2.
 	IndexLayer2 = "layer2"
-	// IndexNAD finds Infras by AttachedNAD.
+	// IndexNAD finds Infras by attachedNAD.
 	IndexNAD = "networkAttachmentDefinition"
-	// IndexControlPlane finds Infras by ControlPlanes, and HostedClusters by ControlPlane.
+	// IndexControlPlane finds Infras by controlPlanes, and HostedClusters by ControlPlane.
 	IndexControlPlane = "controlPlane"
 )
 
-// Layer2 is the segment that a NetworkAttachmentDefinition leads to; none where its configuration does not tell.
-func Layer2(o client.Object) []string {
+// layer2 is the segment that a NetworkAttachmentDefinition leads to; none where its configuration does not tell.
+func layer2(o client.Object) []string {
 	if segment := o.(*nad.NetworkAttachmentDefinition).Layer2(); segment != "" {
 		return []string{segment}
 	}
 	return nil
 }
 
-// AttachedNAD is the NetworkAttachmentDefinition that an Infra's workers use.
-func AttachedNAD(o client.Object) []string {
+// attachedNAD is the NetworkAttachmentDefinition that an Infra's workers use.
+func attachedNAD(o client.Object) []string {
 	return []string{input.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
 
-// ControlPlanes are the control-plane namespaces that an Infra refers to: the one that it names, and the one of its HostedCluster.
-func ControlPlanes(o client.Object) (all []string) {
+// controlPlanes are the control-plane namespaces that an Infra refers to: the one that it names, and the one of its HostedCluster.
+func controlPlanes(o client.Object) (all []string) {
 	refs := input.Refs(o.(*v1alpha1.Infra))
 	if refs.ControlPlaneNamespace != "" {
 		all = append(all, refs.ControlPlaneNamespace)
@@ -105,12 +105,12 @@ func (o *Observer) onOwnNetwork(ctx context.Context, n input.Neighbour) (bool, e
 // leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. These, the Infras that use them and
 // their children are shared with the cache: a plan does not change its input.
 func (o *Observer) leadingTo(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]nad.NetworkAttachmentDefinition, error) {
-	if n == nil || len(Layer2(n)) == 0 {
+	if n == nil || len(layer2(n)) == 0 {
 		return nil, nil
 	}
 	nads := &nad.List{}
-	if err := o.Reader.List(ctx, nads, client.MatchingFields{IndexLayer2: Layer2(n)[0]}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the NetworkAttachmentDefinitions of layer 2 %s: %w", Layer2(n)[0], err)
+	if err := o.Reader.List(ctx, nads, client.MatchingFields{IndexLayer2: layer2(n)[0]}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the NetworkAttachmentDefinitions of layer 2 %s: %w", layer2(n)[0], err)
 	}
 	return nads.Items, nil
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// IndexLeading finds Services by Leading.
+// IndexLeading finds Services by leading.
 const IndexLeading = "leading"
 
-// Leading are the addresses and the node ports that lead to a Service.
-func Leading(o client.Object) (all []string) {
+// leading are the addresses and the node ports that lead to a Service.
+func leading(o client.Object) (all []string) {
 	s := o.(*corev1.Service)
 	for _, a := range workload.AddressesOf(s) {
 		all = append(all, a.String())

@@ -11,7 +11,7 @@ import (
 )
 
 func dnsReferences(s *v1alpha1.DNSServer) References {
-	return References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: Upstreams(s.Spec)}
+	return References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: upstreams(s.Spec)}
 }
 
 // DNS plans one DNSServer.

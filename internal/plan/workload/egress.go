@@ -85,7 +85,7 @@ func dialled[T component.Server](r reach, t transport, a netip.Addr, in Child[T]
 		if !in.Granted(s.Namespace) {
 			s = unchosen(s)
 		}
-		for _, p := range LedTo(&s, netip.AddrPortFrom(a, uint16(t.port))) {
+		for _, p := range ledTo(&s, netip.AddrPortFrom(a, uint16(t.port))) {
 			r.behind(&s, p, in.EndpointSlices)
 		}
 	}
@@ -102,8 +102,8 @@ func unchosen(s corev1.Service) corev1.Service {
 
 func (r reach) address(t transport, a netip.Addr) { r.at[t] = append(r.at[t], a.Unmap()) }
 
-// LedTo are the ports of a Service that an address and a port lead to: by one of the Service's addresses, or by its node port.
-func LedTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
+// ledTo are the ports of a Service that an address and a port lead to: by one of the Service's addresses, or by its node port.
+func ledTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
 	var all []corev1.ServicePort
 	for _, p := range s.Spec.Ports {
 		onNodes := p.NodePort != 0 && p.NodePort == int32(a.Port())
@@ -118,7 +118,7 @@ func LedTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
 func (r References) Reaches(s *corev1.Service) bool {
 	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 	return key == APIService || slices.Contains(r.Services, key) ||
-		slices.ContainsFunc(r.Addresses, func(a netip.AddrPort) bool { return len(LedTo(s, a)) > 0 })
+		slices.ContainsFunc(r.Addresses, func(a netip.AddrPort) bool { return len(ledTo(s, a)) > 0 })
 }
 
 // AddressesOf are the addresses that lead to a Service.
@@ -167,15 +167,15 @@ func (r reach) rules() []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration
 func (r reach) resolvers(in Child[*v1alpha1.DNSServer]) reach {
 	for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
 		r.anywhere[transport{protocol, dnsPort}], r.anywhere[transport{protocol, openShiftDNS}] = true, true
-		for _, a := range Upstreams(in.Server.Spec) {
+		for _, a := range upstreams(in.Server.Spec) {
 			dialled(r, transport{protocol, dnsPort}, a.Addr(), in)
 		}
 	}
 	return r
 }
 
-// Upstreams are the resolvers that a DNSServer names.
-func Upstreams(spec v1alpha1.DNSServerSpec) (all []netip.AddrPort) {
+// upstreams are the resolvers that a DNSServer names.
+func upstreams(spec v1alpha1.DNSServerSpec) (all []netip.AddrPort) {
 	for _, text := range spec.UpstreamDNS {
 		if a, err := netip.ParseAddr(string(text)); err == nil {
 			all = append(all, netip.AddrPortFrom(a, dnsPort))
@@ -187,7 +187,7 @@ func Upstreams(spec v1alpha1.DNSServerSpec) (all []netip.AddrPort) {
 // backends allows the pods of the Services' namespaces, because Envoy dials no others (internal/proxy/endpoints), at any port, because the
 // ports change with the control plane. HyperShift runs none of its pods on the host's network; in other namespaces, users may.
 func (r reach) backends(in Child[*v1alpha1.ProxyServer]) reach {
-	services, addresses := Targets(in.Server.Spec)
+	services, addresses := targets(in.Server.Spec)
 	for key, ports := range services {
 		r.namespaces[key.Namespace] = true
 		s := serviceNamed(in.Services, key)
@@ -210,8 +210,8 @@ func (r reach) backends(in Child[*v1alpha1.ProxyServer]) reach {
 	return r
 }
 
-// Targets are the Services that a ProxyServer names, with the ports of each, and the addresses.
-func Targets(spec v1alpha1.ProxyServerSpec) (services map[types.NamespacedName][]int32, addresses []netip.AddrPort) {
+// targets are the Services that a ProxyServer names, with the ports of each, and the addresses.
+func targets(spec v1alpha1.ProxyServerSpec) (services map[types.NamespacedName][]int32, addresses []netip.AddrPort) {
 	services = map[types.NamespacedName][]int32{}
 	for _, b := range spec.Backends {
 		if b.TargetService != "" {

@@ -29,7 +29,7 @@ func proxyReferences(s *v1alpha1.ProxyServer) References {
 	for _, b := range s.Spec.Backends {
 		refs.Namespaces = append(refs.Namespaces, string(b.TargetNamespace))
 	}
-	services, addresses := Targets(s.Spec)
+	services, addresses := targets(s.Spec)
 	refs.Services, refs.Addresses = slices.Collect(maps.Keys(services)), addresses
 	return refs
 }

@@ -23,7 +23,7 @@ func cluster(b intent.Backend) *clusterv3.Cluster {
 	out := &clusterv3.Cluster{
 		Name:                                b.Name,
 		ClusterDiscoveryType:                &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
-		EdsClusterConfig:                    &clusterv3.Cluster_EdsClusterConfig{EdsConfig: OverADS()},
+		EdsClusterConfig:                    &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()},
 		ConnectTimeout:                      duration(b.ConnectTimeout),
 		PerConnectionBufferLimitBytes:       number(bufferBytes),
 		LbPolicy:                            clusterv3.Cluster_ROUND_ROBIN,
@@ -79,8 +79,8 @@ func noBreakers() *clusterv3.CircuitBreakers {
 	}}}
 }
 
-// OverADS says that a resource comes over the one aggregated stream.
-func OverADS() *corev3.ConfigSource {
+// overADS says that a resource comes over the one aggregated stream.
+func overADS() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ResourceApiVersion:    corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
