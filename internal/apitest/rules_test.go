@@ -3,7 +3,6 @@ package apitest
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,20 +38,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster, err := envtest.Start(true)
-	if err == nil {
+	envtest.Main(m, true, func(cluster *envtest.Cluster) (err error) {
 		admin = cluster.Admin
 		api, err = client.New(admin, client.Options{})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := cluster.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
+		return err
+	})
 }
 
 // saidByKubernetes are the bounds of numbers, enums and keys of lists, whose words the schema cannot choose; each tells what would do.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -33,15 +32,10 @@ const canary = "canary-of-a-token"
 var cluster *envtest.Cluster
 
 func TestMain(m *testing.M) {
-	var err error
-	if cluster, err = envtest.Start(false); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := cluster.Stop(); err != nil {
-		panic(err)
-	}
-	os.Exit(code)
+	envtest.Main(m, false, func(c *envtest.Cluster) error {
+		cluster = c
+		return nil
+	})
 }
 
 // ground is a management cluster with an Infra in each of some namespaces, and the pages as the manager serves them.

@@ -3,10 +3,8 @@ package stages
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -30,21 +28,12 @@ import (
 var api client.WithWatch
 
 func TestMain(m *testing.M) {
-	cluster, err := envtest.Start(true)
-	if err == nil {
+	envtest.Main(m, true, func(cluster *envtest.Cluster) (err error) {
 		scheme := daemon.Scheme()
 		_ = apiextensionsv1.AddToScheme(scheme) // fails for a malformed type only
 		api, err = client.NewWithWatch(cluster.Admin, client.Options{Scheme: scheme})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := cluster.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
+		return err
+	})
 }
 
 // site is an Infra's leases, as DHCP keeps them, and the books of two daemons.
