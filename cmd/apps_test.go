@@ -28,9 +28,7 @@ type shell struct {
 func newShell(t *testing.T) shell {
 	t.Helper()
 	s := shell{Gomega: NewWithT(t), t: t, dir: t.TempDir()}
-	cluster, err := envtest.Start(false)
-	s.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { s.Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(t, false)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: cluster.Admin.Host, CertificateAuthorityData: cluster.Admin.CAData}
 	config.AuthInfos["a"] = &clientcmdapi.AuthInfo{ClientCertificateData: cluster.Admin.CertData, ClientKeyData: cluster.Admin.KeyData}

@@ -339,9 +339,8 @@ func (v *vlan) envoy(child string) {
 func (v *vlan) apiServer() {
 	v.t.Helper()
 	g := NewWithT(v.t)
-	cluster, err := envtest.Start(true)
-	g.Expect(err).NotTo(HaveOccurred())
-	v.t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(v.t, true)
+	var err error
 	v.api, err = client.New(cluster.Admin, client.Options{Scheme: daemon.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(v.api.Create(v.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})).To(Succeed())

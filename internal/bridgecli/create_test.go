@@ -16,9 +16,7 @@ import (
 
 func TestABridgeIsAppliedWithItsSecrets(t *testing.T) {
 	g := NewWithT(t)
-	cluster, err := envtest.Start(true)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(t, true)
 	api, err := client.New(cluster.Admin, client.Options{Scheme: controller.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	at := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "default", Name: name} }

@@ -47,9 +47,7 @@ func made(kind schema.GroupVersionKind, name string, spec map[string]any) *unstr
 
 func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	cluster, err := envtest.Start(false)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(t, false)
 	as := func(config *rest.Config) client.Client {
 		api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
 		g.Expect(err).NotTo(HaveOccurred())

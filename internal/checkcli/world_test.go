@@ -59,9 +59,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{Gomega: NewWithT(t), t: t}
 	w.SetDefaultEventuallyTimeout(envtest.Patience)
 	var err error
-	w.cluster, err = envtest.Start(true)
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { w.Expect(w.cluster.Stop()).To(Succeed()) })
+	w.cluster = envtest.For(t, true)
 	scheme := controller.Scheme()
 	w.Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
 	w.api, err = client.New(w.cluster.Admin, client.Options{Scheme: scheme})

@@ -53,11 +53,7 @@ type daemonInCluster struct {
 }
 
 func newDaemonInCluster(t *testing.T) *daemonInCluster {
-	cluster, err := envtest.Start(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cluster.Stop() })
+	cluster := envtest.For(t, true)
 	api, err := client.NewWithWatch(cluster.Admin, client.Options{Scheme: daemon.Scheme()})
 	if err != nil {
 		t.Fatal(err)

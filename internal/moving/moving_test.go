@@ -52,9 +52,7 @@ func TestAManifestBecomesABridge(t *testing.T) {
 // An API server has the last word: it takes exactly the bridges of which nothing must be mended.
 func TestAnAPIServerTakesTheBridges(t *testing.T) {
 	g := NewWithT(t)
-	cluster, err := envtest.Start(false)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(t, false)
 	scheme := runtime.NewScheme()
 	g.Expect(errors.Join(corev1.AddToScheme(scheme), dpuv1.AddToScheme(scheme))).To(Succeed())
 	api, err := client.New(cluster.Admin, client.Options{Scheme: scheme})

@@ -38,9 +38,7 @@ type installed struct {
 // A list has what `kubectl auth can-i --list` prints, without what every account has. A line that is added, or grows, needs a reason in
 // testdata/added.tsv.
 func TestGoldenRights(t *testing.T) {
-	cluster, err := envtest.Start(true)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(t, true)
 	golden.Cases(t, "testdata", []string{"case.yaml"}, func(t *testing.T, dir string) map[string]string {
 		c := newCase(t, cluster, filepath.Join(dir, "case.yaml"))
 		for _, what := range c.Apply {

@@ -23,15 +23,7 @@ var planSettings = input.Settings{Image: "oooi:1", EnvoyImage: "envoy:1", Cluste
 // TestAnAPIServerAcceptsAllThatIsPlanned applies every object of every golden case as a dry run: schemas, CEL rules and built-in validation
 // have the last word.
 func TestAnAPIServerAcceptsAllThatIsPlanned(t *testing.T) {
-	cluster, err := envtest.Start(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := envtest.For(t, false)
 	api, err := client.New(cluster.Admin, client.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -56,9 +56,7 @@ func dump(g Gomega, t *testing.T, as *rest.Config, namespace string) (files map[
 
 func TestADumpHasWhatHelpsAndNoSecret(t *testing.T) {
 	g := NewWithT(t)
-	cluster, err := envtest.Start(true)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = cluster.Stop() })
+	cluster := envtest.For(t, true)
 	api, err := client.New(cluster.Admin, client.Options{Scheme: controller.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	foreign, err := envtest.Foreign()

@@ -63,9 +63,7 @@ func storeOf(c client.Client) *Store {
 // What a watch of the API server saw, version by version, is what the history says.
 func TestTheHistoryIsWhatTheAPIServerSaw(t *testing.T) {
 	g := NewWithT(t)
-	cluster, err := envtest.Start(true)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = cluster.Stop() })
+	cluster := envtest.For(t, true)
 	api := connected(t, cluster.Admin)
 	lossy := rest.CopyConfig(cluster.Admin)
 	lossy.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &loses{RoundTripper: rt} })

@@ -23,11 +23,7 @@ import (
 
 // TestKubeVirtArrivesWhileWeRun needs the lab's kube-apiserver, as all tests with this tag may.
 func TestKubeVirtArrivesWhileWeRun(t *testing.T) {
-	cluster, err := envtest.Start(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cluster.Stop() })
+	cluster := envtest.For(t, true)
 	scheme := daemon.Scheme()
 	g := NewWithT(t)
 	g.Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())

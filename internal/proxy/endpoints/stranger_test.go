@@ -55,9 +55,7 @@ func runs(name, address string, args ...string) *corev1.Pod {
 func serving(t *testing.T) (admin, proxys client.WithWatch) {
 	t.Helper()
 	g := NewWithT(t)
-	cluster, err := envtest.Start(true)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	cluster := envtest.For(t, true)
 	as := func(user string) client.WithWatch {
 		config := rest.CopyConfig(cluster.Admin)
 		if user != "" {

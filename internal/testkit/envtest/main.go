@@ -22,3 +22,18 @@ func Main(m *testing.M, bare bool, use func(*Cluster) error) {
 	}
 	os.Exit(code)
 }
+
+// For starts a Cluster for one test. See Start for bare.
+func For(t testing.TB, bare bool) *Cluster {
+	t.Helper()
+	cluster, err := Start(bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
