@@ -76,7 +76,7 @@ func recovered(r *Result) {
 
 // shakeHands returns the certificate that is served, and the connection; none if the server wants a certificate of its clients, as konnectivity
 // does: it has shown its own before.
-func shakeHands(ctx context.Context, t Target) (*x509.Certificate, *tls.Conn, error) {
+func shakeHands(ctx context.Context, t Target) (*x509.Certificate, net.Conn, error) {
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(t.From, 0))}
 	raw, err := dialer.DialContext(ctx, "tcp", t.At.String())
 	if err != nil {
@@ -111,7 +111,7 @@ func shakeHands(ctx context.Context, t Target) (*x509.Certificate, *tls.Conn, er
 }
 
 // ask has the ignition server answer, whatever it answers: only a 5xx means that it gives no worker a config.
-func ask(ctx context.Context, conn *tls.Conn, host string) *v1alpha1.BackendFault {
+func ask(ctx context.Context, conn net.Conn, host string) *v1alpha1.BackendFault {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+ignitionPath, nil)
 	if err != nil {
 		return fault(v1alpha1.FaultIgnition, "it cannot be asked: %q is no host", host)
@@ -127,7 +127,7 @@ func ask(ctx context.Context, conn *tls.Conn, host string) *v1alpha1.BackendFaul
 	if err != nil {
 		return fault(v1alpha1.FaultIgnition, "it takes no request: %s", said(err))
 	}
-	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, headerBytes)), request)
+	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, headerBytes)), request) //nolint:bodyclose // to close the body is to read it; the connection ends instead
 	if err != nil {
 		return fault(v1alpha1.FaultIgnition, "it does not answer an HTTP request: %s", said(err))
 	}

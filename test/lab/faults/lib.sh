@@ -40,7 +40,7 @@ shows() {
   kubectl -n clusters-c1 get secret ignition-server-serving-cert -o jsonpath='{.data}' > "$LAB_STATE/shown.before"
   shown '{"tls.crt":"'"$(base64 -w0 "$made/tls.crt")"'","tls.key":"'"$(base64 -w0 "$made/tls.key")"'"}'
 }
-shows_again() { shown "$(cat "$LAB_STATE/shown.before")"; }
+shows_again() { shown "$(cat "$LAB_STATE/shown.before")"; unfaulted; }
 shown() {
   plane patch secret ignition-server-serving-cert --type=merge -p '{"data":'"$1"'}'
   plane rollout restart deployment/ignition-server-proxy # it loads its certificate when it starts
@@ -55,7 +55,10 @@ front() {
     {"op":"replace","path":"/spec/template/spec/containers/0/command","value":['"$(printf '"%s",' "$@" | sed 's/,$//')"']}]'
   plane rollout status deployment/ignition-server-proxy --timeout=120s
 }
-front_again() { plane rollout undo deployment/ignition-server-proxy; plane rollout status deployment/ignition-server-proxy --timeout=120s; }
+front_again() { plane rollout undo deployment/ignition-server-proxy; plane rollout status deployment/ignition-server-proxy --timeout=120s; unfaulted; }
+
+# unfaulted waits until the proxy has probed anew, so that the next fault is not taken for this one.
+unfaulted() { timeout 90 bash -c 'while kubectl -n clusters get oproxy c1-proxy -o yaml | grep -q "fault:"; do sleep 1; done'; }
 
 hosted() { "$LAB_REPO/test/lab/lab" exec kubectl --kubeconfig "$(standin kubeconfig --cluster c1)" "$@" >&2; }
 
