@@ -89,6 +89,13 @@ func (f *diffFlags) report(cmd *cobra.Command, cluster *clusterFlags) (diffcli.R
 	if err != nil {
 		return diffcli.Report{}, err
 	}
+	config, err := cluster.rest(cmd.ErrOrStderr())
+	if err != nil {
+		return diffcli.Report{}, err
+	}
+	if settings.Metrics, err = diffcli.ThroughAPI(config); err != nil {
+		return diffcli.Report{}, err
+	}
 	settings.Now = func() time.Time { return apiServer.NowOr(time.Now()) }
 	if f.manager != "" {
 		next, err := diffcli.NewManager(manifests, settingsOf)

@@ -24,6 +24,8 @@ type Settings struct {
 	Now func() time.Time
 	// Notes say what of them is not known.
 	Notes []string
+	// Metrics of pods, for the streams that end with them; nil if no pod is asked.
+	Metrics Metrics
 }
 
 // Report is what a change does.
@@ -45,6 +47,8 @@ type Infra struct {
 	Other bool `json:"other,omitempty"`
 	// Leases that the change touches, by their addresses.
 	Leases []Lease `json:"leases,omitempty"`
+	// Streams that the change ends, by the proxy's addresses.
+	Streams []Streams `json:"streams,omitempty"`
 	// Updated is what becomes of the Infra once its pod templates are updated too; only for another operator.
 	Updated *change.Change `json:"updated,omitempty"`
 }
@@ -65,7 +69,7 @@ func Of(ctx context.Context, api client.Client, settings Settings, manifests []M
 		r.Objects = append(r.Objects, w.objects()...)
 		after = append(after, w.after)
 	}
-	d := differ{cluster: c, before: c.observer(settings), after: c.observer(settings).Over(after...)}
+	d := differ{cluster: c, metrics: settings.Metrics, before: c.observer(settings), after: c.observer(settings).Over(after...)}
 	if err := d.provisioned(ctx, after); err != nil {
 		return r, err
 	}
@@ -100,6 +104,7 @@ func (c *cluster) notes() (all []string) {
 type differ struct {
 	*cluster
 	before, after *observe.Observer
+	metrics       Metrics
 	// ours are the Infras that the files have, or ask for.
 	ours []types.NamespacedName
 }
@@ -138,7 +143,10 @@ func (d *differ) infra(ctx context.Context, key types.NamespacedName) (is Infra,
 		return is, err
 	}
 	is.Change = change.Between(before, after)
-	is.Leases, err = d.leases(ctx, before, after)
+	if is.Leases, err = d.leases(ctx, before, after); err != nil {
+		return is, err
+	}
+	is.Streams, err = d.streams(ctx, before, is.Pods)
 	return is, err
 }
 

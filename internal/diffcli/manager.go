@@ -36,7 +36,7 @@ func NewManager(manifests []Manifest, parse Parser) (Settings, error) {
 // plans as this binary does, so this should be of the other operator's release.
 func OfManager(ctx context.Context, api client.Client, now, next Settings) (r Report, err error) {
 	c := newCluster(api, nil)
-	d := differ{cluster: c, before: c.observer(now), after: c.observer(next)}
+	d := differ{cluster: c, metrics: now.Metrics, before: c.observer(now), after: c.observer(next)}
 	all := &v1alpha1.InfraList{}
 	if err := c.List(ctx, all); err != nil {
 		return r, err
@@ -71,5 +71,10 @@ func (d *differ) managed(ctx context.Context, key types.NamespacedName) (is Infr
 	if updated := change.Between(before, after.Updated()); len(updated.Pods) > len(is.Pods) {
 		is.Updated = &updated
 	}
-	return is, nil
+	pods := is.Pods
+	if is.Updated != nil {
+		pods = is.Updated.Pods
+	}
+	is.Streams, err = d.streams(ctx, before, pods)
+	return is, err
 }

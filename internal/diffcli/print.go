@@ -91,6 +91,12 @@ func (t *table) infra(i Infra) {
 	for _, l := range i.Leases {
 		t.line(2, "%s %s %s: %s", l.IP, l.MAC, l.Hostname, l.Notices)
 	}
+	if len(i.Streams) > 0 {
+		t.line(1, "Streams that end")
+	}
+	for _, s := range i.Streams {
+		t.line(2, "%s", s)
+	}
 	if len(i.Findings) > 0 {
 		t.line(1, "Findings")
 	}

@@ -222,10 +222,8 @@ func (r *reader) zoneFile(z zone) {
 	case z.copied && errors.Is(err, fs.ErrNotExist):
 		r.Leave(z.Line, ofAnother)
 		return
-	case errors.Is(err, fs.ErrNotExist):
-		r.Leave(z.Line, "give the zone's file too, with --bind")
 	case err != nil:
-		r.Leave(z.Line, "%v", err)
+		r.Leave(z.Line, "%s", draft.Unread(err, "--bind"))
 	}
 	r.Zones = append(r.Zones, draft.Name{Line: z.Line, Host: z.name})
 	for _, file := range files {

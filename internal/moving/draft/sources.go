@@ -233,5 +233,5 @@ func Unread(err error, flag string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "give that file too, with " + flag
 	}
-	return err.Error()
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
