@@ -74,8 +74,8 @@ type site struct {
 	// differs has what clients are told in another way, and what import says of it.
 	differs  map[string]string
 	peers    []peer
-	names    []string // dig's arguments
-	connects []string // to the proxy: URLs that curl fetches there, or a port
+	names    []string          // dig's arguments
+	connects map[string]string // to the proxy: how an answer begins, by the URL that curl fetches there, or by the port
 }
 
 // clients are udhcpc's further arguments, by hardware address.
@@ -106,9 +106,11 @@ func ofOneMachine(dhcp []string, server ...string) site {
 			"-x 192.168.77.93": "DNS answers 192.168.77.93 with this name (PTR), which nothing did",
 		},
 		peers: []peer{named, {"192.168.77.4/24", []string{"haproxy", "-db", "-f", "FILES/haproxy/haproxy.cfg"}}, {"192.168.77.2/24", server}},
-		names: slices.Concat(ofZones, workers), connects: []string{
-			"https://registry.example.com", "https://elsewhere.example.com", "2222", "https://api.c1.example.com:6443", "https://192.168.77.4:6443",
-			"https://ignition-server-clusters-c1.apps.mgmt.example.com", "https://console.apps.c1.example.com", "https://a.b.apps.c1.example.com", "http://console.apps.c1.example.com",
+		names: slices.Concat(ofZones, workers), connects: map[string]string{
+			"https://registry.example.com": "the registry", "https://elsewhere.example.com": "true", "2222": "SSH-2.0-git",
+			"https://api.c1.example.com:6443": "the API, as api.c1.example.com:6443, api.c1.example.com", "https://192.168.77.4:6443": "the API, as 192.168.77.4:6443, without",
+			"https://ignition-server-clusters-c1.apps.mgmt.example.com": "the Ignition server", "https://console.apps.c1.example.com": "the router, as console",
+			"https://a.b.apps.c1.example.com": "the router, as a.b", "http://console.apps.c1.example.com": "the router, as console.apps.c1.example.com, without",
 		},
 	}
 }
@@ -139,6 +141,11 @@ func TestAnInfraAnswersAsTheServersThatItWasImportedFrom(t *testing.T) {
 			var before, after map[string]string
 			t.Run("peers", func(t *testing.T) { before = s.asked(t, func(v *vlan) { v.peers(s.peers) }) })
 			t.Run("oooi", func(t *testing.T) { after = s.asked(t, func(v *vlan) { v.daemons(v.children(s)) }) })
+			for to, answers := range s.connects {
+				if got := before["connect "+to]; !strings.HasPrefix(got, answers) {
+					t.Errorf("%s answers %q, not %q", to, got, answers)
+				}
+			}
 			_, left := s.imports(t)
 			for key, why := range s.differs {
 				if before[key] == after[key] || !strings.Contains(left, why) {
@@ -211,7 +218,7 @@ func (s site) asked(t *testing.T, serve func(*vlan)) map[string]string {
 	for _, name := range s.names {
 		said[name] = v.digs(said["52:54:00:00:02:00 dns"], strings.Fields(name)...)
 	}
-	for _, to := range s.connects {
+	for to := range s.connects {
 		said["connect "+to] = v.connects(to)
 	}
 	return said
