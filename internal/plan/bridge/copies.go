@@ -50,10 +50,10 @@ func (in Input) FormerCopies() (all []types.NamespacedName) {
 // another, or a DPU is being installed, from whatever its template was then, all stay. Once it is ready, a DPU has its operating system on its disk.
 func (in Input) former() (all []Object) {
 	unready := func(d dpf.DPU) bool { return !meta.IsStatusConditionTrue(d.Status.Conditions, dpf.ConditionReady) }
-	if slices.ContainsFunc(in.Copies.DPUs, unready) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
+	former, used := in.FormerCopies(), []types.NamespacedName{}
+	if len(former) == 0 || slices.ContainsFunc(in.Copies.DPUs, unready) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
 		return nil
 	}
-	former, used := in.FormerCopies(), []types.NamespacedName{}
 	for i := range in.Copies.Bridges {
 		used = append(used, in.streams(&in.Copies.Bridges[i])...)
 	}
