@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +30,8 @@ func (w dpuWorld) configures(all ...client.Object) {
 	}
 }
 
-// A registry with a private CA is trusted as soon as OpenShift's configuration says so, and not by a CA that is none.
+// A registry with a private CA is trusted as soon as OpenShift's configuration says so, and not by a CA that is none. DPUs trust
+// the CAs of all servers, too.
 func TestABridgesRegistryHasAPrivateCA(t *testing.T) {
 	w := newDPUWorld(t)
 	w.stop()
@@ -62,4 +64,19 @@ func TestABridgesRegistryHasAPrivateCA(t *testing.T) {
 	proxy.Spec.TrustedCA.Name = w.ns
 	w.configures(proxy)
 	w.saysOf("b1", available, metav1.ConditionFalse, "ImageNotFound")
+
+	w.changes(mapping, func() { mapping.Data = map[string]string{"4.20.4": osImage} })
+	trusts := func(text string) string {
+		hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) {
+			g.Expect(hc.Spec.AdditionalTrustBundle).NotTo(BeNil())
+			bundle := named(&corev1.ConfigMap{}, w.ns, hc.Spec.AdditionalTrustBundle.Name)
+			g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(bundle), bundle)).To(Succeed())
+			g.Expect(bundle.Data).To(Equal(map[string]string{"ca-bundle.crt": text}))
+		})
+		return hc.Spec.AdditionalTrustBundle.Name
+	}
+	first := trusts(authority)
+	w.changes(cas, func() { cas.Data = map[string]string{"ca-bundle.crt": authority + authority} })
+	w.Expect(trusts(authority + authority)).NotTo(Equal(first))
+	w.gone(named(&corev1.ConfigMap{}, w.ns, first))
 }

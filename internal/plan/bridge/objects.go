@@ -59,6 +59,7 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 		Networking:                       in.networking(),
 		Capabilities:                     in.capabilities(),
 		NodeSelector:                     in.nodeSelector(),
+		AdditionalTrustBundle:            in.trusted(),
 		ControllerAvailabilityPolicy:     hyperv1.AvailabilityPolicy(b.Spec.ControlPlaneAvailabilityPolicy),
 		InfrastructureAvailabilityPolicy: hyperv1.AvailabilityPolicy(b.Spec.InfrastructureAvailabilityPolicy),
 	})

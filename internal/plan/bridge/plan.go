@@ -51,6 +51,9 @@ func (in Input) planned() Plan {
 	p.Recreates = in.HostedCluster == nil && Reported(in.Bridge)
 	p.Copies = []string{in.pullSecretCopy(), in.sshKeyCopy()}
 	p.Want(in.copies()...)
+	if in.trusted() != nil {
+		p.Want(in.trustBundle())
+	}
 	p.Want(in.ignition(p.Image), in.hostedCluster(services), in.nodePool())
 	p.Want(in.pools()...)
 	p.Former = in.former()
@@ -105,7 +108,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		all = append(all, finding.Refuse(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
 			Say("the control plane would be in namespace %s, which has %d characters, but may have at most %d: give the bridge or its namespace a shorter name", name, len(name), validation.DNS1123LabelMaxLength))
 	}
-	return slices.Concat(all, in.occupied(), in.storage(), in.overlaps(), in.differs())
+	return slices.Concat(all, in.occupied(), in.storage(), in.overlaps(), in.differs(), in.untrusted())
 }
 
 // occupied says that the control-plane namespace is another's. It does so in one sentence for all cases, because by different ones a

@@ -9,9 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 const (
@@ -40,15 +42,54 @@ func inConfigNamespace(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: configNamespace, Name: name}
 }
 
+// trustBundle has the CAs that the administrator trusts everywhere, for a hosted cluster that HyperShift gives them to, and its DPUs; nil where
+// there are none. Its name changes with them, because HyperShift makes new ignition for another name only (openshift/hypershift 3ee96155,
+// nodepool/config.go, Hash).
+func (in Input) trustBundle() *accore.ConfigMapApplyConfiguration {
+	text := textOf(in.TrustedCA, bundleKey)
+	if _, key := in.CAKeys(); key.Name == "" || text == "" {
+		return nil
+	}
+	return accore.ConfigMap(names.BridgeCopy(in.Bridge.Name, trustBundle, []byte(text)), in.Bridge.Namespace).
+		WithLabels(labels(in.Bridge)).WithData(map[string]string{bundleKey: text})
+}
+
+const trustBundle = "trust-bundle"
+
+// trusted refers to trustBundle. What somebody else has the hosted cluster trust stays.
+func (in Input) trusted() *corev1.LocalObjectReference {
+	bundle := in.trustBundle()
+	if hc := in.cluster(); bundle == nil || hc != nil && hc.Spec.AdditionalTrustBundle != nil && !strings.HasPrefix(hc.Spec.AdditionalTrustBundle.Name, in.Bridge.Name+"-"+trustBundle+"-") {
+		return nil
+	}
+	return &corev1.LocalObjectReference{Name: *bundle.Name}
+}
+
+// untrusted says what is wrong with the CAs of trustBundle. The hosted cluster keeps those that it has meanwhile.
+func (in Input) untrusted() []finding.Finding {
+	_, problem := in.trustedCA()
+	if problem == nil {
+		return nil
+	}
+	problem.Condition = dpuv1.ConditionReady
+	return one(*problem)
+}
+
+// trustedCA are the CAs of all servers, in PEM; empty if the administrator names none.
+func (in Input) trustedCA() (string, *finding.Finding) {
+	_, key := in.CAKeys()
+	text, problem := authorities(in.TrustedCA, key, bundleKey, "spec.trustedCA of proxy.config.openshift.io/cluster")
+	if problem == nil && text == "" && key.Name != "" {
+		f := finding.Wait(dpuv1.ConditionBlueFieldContainerImageAvailable, "TrustedCAInvalid").At(bundleKey).Say("ConfigMap %s, which spec.trustedCA of proxy.config.openshift.io/cluster names, has no key %s: write the CAs there, in PEM", key, bundleKey)
+		problem = &f
+	}
+	return text, problem
+}
+
 // trust adds to a look-up the CAs of its registries, or returns the finding that says what is wrong with them.
 func (in Input) trust(want *Lookup) (problem *finding.Finding) {
-	_, key := in.CAKeys()
-	if want.TrustedCA, problem = authorities(in.TrustedCA, key, bundleKey, "spec.trustedCA of proxy.config.openshift.io/cluster"); problem != nil {
+	if want.TrustedCA, problem = in.trustedCA(); problem != nil {
 		return problem
-	}
-	if want.TrustedCA == "" && key.Name != "" {
-		f := finding.Wait(dpuv1.ConditionBlueFieldContainerImageAvailable, "TrustedCAInvalid").At(bundleKey).Say("ConfigMap %s, which spec.trustedCA of proxy.config.openshift.io/cluster names, has no key %s: write the CAs there, in PEM", key, bundleKey)
-		return &f
 	}
 	for _, places := range [][]Place{want.Images, want.Releases} {
 		for i := range places {
