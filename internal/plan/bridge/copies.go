@@ -8,23 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/names"
 )
-
-// Copies are what says which images of former releases are still in OpenShift's registry, and whether somebody may need them. They are read only
-// if FormerCopies names some.
-type Copies struct {
-	// Streams are the ImageStreams of the cache's namespace.
-	Streams []metav1.PartialObjectMetadata
-	// Bridges and DPUs are all that there are.
-	Bridges []dpuv1.DPUHCPBridge
-	DPUs    []dpf.DPU
-}
 
 // FormerCopies names the ImageStreams that the releases have, or had, which the hosted cluster ran before, by HyperShift's own record; none while
 // the control plane does not run the bridge's release. OpenShift's pruner keeps the image of a tag as long as there is its ImageStream, and

@@ -7,8 +7,6 @@ import (
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -29,12 +27,6 @@ type Remains struct {
 	Others []Object
 	// Cached are ImageStreams of Unused.
 	Cached []Object
-}
-
-// Object is an object of any kind.
-type Object interface {
-	metav1.Object
-	runtime.Object
 }
 
 // Ending is the next step of a deletion. A step begins once nothing of the one before is left.

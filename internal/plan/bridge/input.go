@@ -98,6 +98,16 @@ type Rival struct {
 // Served says which APIs the cluster serves.
 type Served struct{ DPF, HyperShift, MetalLB bool }
 
+// Copies are what says which images of former releases are still in OpenShift's registry, and whether somebody may need them. They are read only
+// if FormerCopies names some.
+type Copies struct {
+	// Streams are the ImageStreams of the cache's namespace.
+	Streams []metav1.PartialObjectMetadata
+	// Bridges and DPUs are all that there are.
+	Bridges []dpuv1.DPUHCPBridge
+	DPUs    []dpf.DPU
+}
+
 // Secret is a Secret as it was read.
 type Secret struct {
 	*corev1.Secret

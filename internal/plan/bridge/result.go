@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -91,6 +92,12 @@ type Injection struct {
 	Refer bool
 	// Created: the DPUCluster lacks the condition of that name, which we have to set.
 	Created bool
+}
+
+// Object is an object of any kind.
+type Object interface {
+	metav1.Object
+	runtime.Object
 }
 
 // Adoption is what becomes a bridge's when it takes over a hosted cluster: each object with the labels that it gets, the HostedCluster last, so
