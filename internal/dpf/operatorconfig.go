@@ -3,6 +3,7 @@ package dpf
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,7 @@ type Registry struct {
 	Address             string `json:"address,omitempty"`
 }
 
-// RegistryURL is that of the bfb-registry, as far as it is written; else it is at a node port of RegistryService.
+// RegistryURL is that of the bfb-registry, as far as it is written: all of it, or without a port. It is empty if only RegistryService says it.
 func (c *DPFOperatorConfig) RegistryURL() string {
 	p := c.Spec.ProvisioningController
 	named := cmp.Or(p.Registry.LoadBalancerAddress, p.Registry.Address, p.InstallInterface.InstallViaRedfish.BFBRegistryAddress)
@@ -81,6 +82,14 @@ func (c *DPFOperatorConfig) RegistryURL() string {
 		return named
 	}
 	return "http://" + named
+}
+
+// RegistryLacksPort says whether an address of the registry has no port, because newer DPF refuses one and adds the node port of RegistryService,
+// though not to the load balancer's (internal/provisioning/controllers/util, GetBFBRegistryAddressWithPort; after 26.4).
+func (c *DPFOperatorConfig) RegistryLacksPort() bool {
+	r := c.Spec.ProvisioningController.Registry
+	named, err := url.Parse(c.RegistryURL())
+	return r.LoadBalancerAddress == "" && r.Address != "" && err == nil && named.Port() == ""
 }
 
 // IsZeroTrust says whether DPUs of a flavor do not trust their host.

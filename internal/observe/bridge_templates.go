@@ -90,11 +90,11 @@ func (o *Bridges) ofTemplates(ctx context.Context, t *bridge.Templates) error {
 	return nil
 }
 
-// registry reads the Service that zero-trust DPUs download from, if the configuration names no address. Who may not read it has none: the rest
+// registry reads the Service that zero-trust DPUs download from, whose node port the configuration may lack. Who may not read it has none: the rest
 // of the bridge goes on, and the template's finding says what is missing.
 func (o *Bridges) registry(ctx context.Context, t *bridge.Templates, config *dpf.DPFOperatorConfig) (err error) {
 	zeroTrust := slices.ContainsFunc(t.Flavors, func(f dpf.DPUFlavor) bool { return config.IsZeroTrust(&f) })
-	if zeroTrust && config.RegistryURL() == "" {
+	if zeroTrust {
 		t.Registry, err = live[corev1.Service](ctx, o, types.NamespacedName{Namespace: config.Namespace, Name: dpf.RegistryService})
 	}
 	if apierrors.IsForbidden(err) {

@@ -24,7 +24,12 @@ func TestZeroTrustDPUsDownloadFromDPFsRegistry(t *testing.T) {
 		"the load balancer's address": {func(p *dpf.ProvisioningController, _ *bridge.Input) {
 			p.Registry = dpf.Registry{LoadBalancerAddress: "http://192.0.2.8/", Address: "http://192.0.2.7:5000"}
 		}, "http://192.0.2.8"},
-		"an address": {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "http://192.0.2.7:5000" }, "http://192.0.2.7:5000"},
+		"an address":                  {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "http://192.0.2.7:5000" }, "http://192.0.2.7:5000"},
+		"an address without a port":   {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "https://192.0.2.7/" }, "https://192.0.2.7:30081"},
+		"one without a port, in IPv6": {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "[2001:db8::7]" }, "http://[2001:db8::7]:30081"},
+		"one without a port, no node port": {func(p *dpf.ProvisioningController, in *bridge.Input) {
+			p.Registry.Address, in.Templates.Registry = "http://192.0.2.7", nil
+		}, "http://192.0.2.7"},
 		"of DPF before 26.4": {func(p *dpf.ProvisioningController, _ *bridge.Input) {
 			p.InstallInterface.InstallViaRedfish.BFBRegistryAddress = "192.0.2.6:30080"
 		}, "http://192.0.2.6:30080"},

@@ -1,11 +1,11 @@
 package bridge
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"net"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,20 +148,33 @@ func (t *templater) source(flavor *dpf.DPUFlavor) bfcfg.Source {
 		ZeroTrust: t.config.IsZeroTrust(flavor),
 	}
 	if from.ZeroTrust {
-		from.Registry = cmp.Or(t.config.RegistryURL(), t.registryAtNode())
+		from.Registry = t.registry(t.config)
 	}
 	return from
 }
 
-// registryAtNode is the URL of DPF's bfb-registry at a node port; empty if it has none.
-func (in Input) registryAtNode() string {
-	address := nodeAddress(in.Nodes)
-	if in.Templates.Registry == nil || address == "" {
+// registry is the URL of DPF's bfb-registry: as it is written, with the node port where that has none, or else at a Node; empty if it is not known.
+func (in Input) registry(config *dpf.DPFOperatorConfig) string {
+	port, address := in.registryPort(), nodeAddress(in.Nodes)
+	switch named := config.RegistryURL(); {
+	case named != "" && config.RegistryLacksPort() && port != "":
+		return strings.TrimSuffix(named, "/") + ":" + port
+	case named != "":
+		return named
+	case port == "" || address == "":
+		return ""
+	}
+	return "http://" + net.JoinHostPort(address, port)
+}
+
+// registryPort is the node port of DPF's bfb-registry; empty if it has none.
+func (in Input) registryPort() string {
+	if in.Templates.Registry == nil {
 		return ""
 	}
 	for _, port := range in.Templates.Registry.Spec.Ports {
 		if port.NodePort != 0 {
-			return "http://" + net.JoinHostPort(address, strconv.Itoa(int(port.NodePort)))
+			return strconv.Itoa(int(port.NodePort))
 		}
 	}
 	return ""
