@@ -196,6 +196,21 @@ type BackendStatus struct {
 	Fault *BackendFault `json:"fault,omitempty"`
 }
 
+// MostUnmatched is how many unmatched names one instance reports.
+const MostUnmatched = 5
+
+// UnmatchedName is a server name for which the proxy has no backend. Guests choose it.
+type UnmatchedName struct {
+	// Server name (SNI) that a client on the VLAN asked for, in lower case.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Port of the proxy on which it asked.
+	Port Port `json:"port"`
+	// When it was asked for last, to ten minutes, by the clock of the proxy's node.
+	LastTime metav1.Time `json:"lastTime"`
+}
+
 // ProxyServerStatus is what the operator and the sidecar report.
 type ProxyServerStatus struct {
 	// Conditions: Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (False with Envoy's error).
@@ -235,6 +250,14 @@ type ProxyServerStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Backends []BackendStatus `json:"backends,omitempty"`
+	// Server names that clients on the VLAN asked for and no backend has: of each instance the last 5, since its pod started. A change is
+	// written at once up to three times, then every five minutes. Who asks for more names pushes out others' here, not in their leases.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +listMapKey=port
+	// +kubebuilder:validation:MaxItems=10
+	UnmatchedNames []UnmatchedName `json:"unmatchedNames,omitempty"`
 	// Backends with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16

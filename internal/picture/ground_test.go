@@ -100,6 +100,9 @@ func broken() diagnose.Facts {
 	sees(&f.Leases.Is[2], v1alpha1.Stage{Name: v1alpha1.StageNameAsked}, v1alpha1.Stage{Name: v1alpha1.StageIgnitionHello, Result: v1alpha1.StageNoTarget}, v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: "registry.corp.example.com"})
 	leases(&f, "c1-x-gone", 13, ago(time.Hour))
 	f.Leases.Is[len(f.Leases.Is)-1].Spec.State = v1alpha1.LeaseDeclined
+	f.Proxy.Is.Status.UnmatchedNames = []v1alpha1.UnmatchedName{
+		{Name: "ntp.corp.example.com", Port: 4460, LastTime: metav1.NewTime(ago(90 * time.Minute))}, {Name: "registry.corp.example.com", Port: 5000, LastTime: metav1.NewTime(ago(20 * time.Minute))},
+	}
 	f.DNS.Is.Status.Instances[1].Ready, f.DNS.Is.Status.Instances[1].Message = false, "nobody answers at 192.168.100.5:53"
 	f.Proxy.Is.Status.Backends[1] = v1alpha1.BackendStatus{Name: "ignition", Total: 1, Message: "10.0.0.7:443 refuses connections"}
 	f.Policies.Unread = "you may not list networkpolicies.networking.k8s.io in namespace clusters-c1"
@@ -124,6 +127,7 @@ func hostile() diagnose.Facts {
 	f.Proxy.Is.Status.Backends[1].Message = bad
 	f.DNS.Is.Status.Instances[0].Ready, f.DNS.Is.Status.Instances[0].Message = false, bad
 	sees(&f.Leases.Is[0], v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: bad})
+	f.Proxy.Is.Status.UnmatchedNames = []v1alpha1.UnmatchedName{{Name: bad, Port: 443, LastTime: metav1.NewTime(ago(time.Hour))}}
 	f.Leases.Is[0].Spec.ExpirationTime = "9999-12-31T23:59:59Z"
 	f.Hosted.Unread = bad
 	return f

@@ -30,6 +30,9 @@ func Text(w io.Writer, p Page) error {
 	if err := drawWall(to, p); err != nil {
 		return err
 	}
+	if err := drawNames(to, p); err != nil {
+		return err
+	}
 	for i, why := range p.Unread {
 		if i == 0 {
 			fmt.Fprintln(to)
@@ -137,11 +140,23 @@ func drawWall(to io.Writer, p Page) error {
 	if p.Undrawn > 0 {
 		fmt.Fprintf(to, "  %s\n", p.NotDrawn())
 	}
-	for i, u := range p.Unmatched {
-		if i == 0 {
-			fmt.Fprintln(to, "\nServer names that no backend of the proxy has:")
-		}
-		fmt.Fprintf(to, "  %s  %s\n", step.Plain(cmp.Or(u.Name, "none")), step.Plain(strings.Join(u.Workers, " ")))
+	return nil
+}
+
+func drawNames(to io.Writer, p Page) error {
+	if len(p.Unmatched) == 0 {
+		return nil
+	}
+	fmt.Fprintln(to, "\nServer names that no backend of the proxy has:")
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, u := range p.Unmatched {
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", step.Plain(cmp.Or(u.Name, "none")), u.Asked(), step.Plain(strings.Join(u.Workers, " ")))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if text := p.Admitted(); text != "" {
+		fmt.Fprintf(to, "If workers need one, add it to the Infra, here the first; target says where it leads:\n%s\n", text)
 	}
 	return nil
 }

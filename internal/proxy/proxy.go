@@ -68,6 +68,8 @@ type Proxy struct {
 
 	rejection string // Envoy's rejection that was logged last
 	said      said   // the backends in the last status
+
+	unmatched *unmatched
 }
 
 // Run serves until the context ends. Without a cluster (file mode) c is nil.
@@ -85,6 +87,8 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 		stages:  stages.New(c, o.Namespace, o.Log),
 		probes:  newProbes(),
 		infra:   make(chan string, 1),
+
+		unmatched: newUnmatched(),
 	}
 	if c != nil {
 		p.watch = endpoints.NewWatch(c)

@@ -143,7 +143,10 @@ func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.Prox
 	status := ac.ProxyServerStatus().
 		WithConditions(daemon.Condition(p.seen.Status.Conditions, p.configAccepted(verdict))).
 		WithInstances(daemon.Instance(p.seen.Spec.NetworkConfig.ServerIPs()[p.Instance], p.ready.Problem()))
-	if p.Instance > 0 { // the list has room for one's
+	for _, u := range p.unmatched.told(p.told, time.Now()) {
+		status.WithUnmatchedNames(ac.UnmatchedName().WithName(u.Name).WithPort(u.Port).WithLastTime(u.LastTime))
+	}
+	if p.Instance > 0 { // the list of backends has room for one's
 		return ac.ProxyServer(p.seen.Name, p.seen.Namespace).WithStatus(status)
 	}
 	for _, b := range p.said.next(p.backends(counts), time.Now()) {

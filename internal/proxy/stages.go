@@ -31,6 +31,7 @@ func (p *Proxy) notes(h hellos.Hello) {
 	s := v1alpha1.Stage{Name: name, FirstTime: metav1.NewMicroTime(h.At), ServerName: stages.Name(h.ServerName), ReceivedBytes: int64(h.Received)}
 	switch {
 	case h.Backend == "": // there is no target
+		p.unmatched.saw(s.ServerName, h.Port, h.At)
 	case h.Accepted:
 		s.Result = v1alpha1.StageForwarded
 	default:

@@ -120,6 +120,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServerReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Stage"):
 		return &apiv1alpha1.StageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UnmatchedName"):
+		return &apiv1alpha1.UnmatchedNameApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VMReference"):
 		return &apiv1alpha1.VMReferenceApplyConfiguration{}
 

@@ -3,6 +3,7 @@ package hellos
 
 import (
 	"net/netip"
+	"strconv"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
@@ -20,6 +21,8 @@ type Hello struct {
 	At time.Time
 	// ServerName is as the client sent it; empty if it sent none.
 	ServerName string
+	// Port of the proxy, if there is no backend.
+	Port uint16
 	// Backend that it was for; empty if there is none for its server name.
 	Backend string
 	// Accepted by a target of the backend.
@@ -57,7 +60,9 @@ func (s service) StreamAccessLogs(stream alsv3.AccessLogService_StreamAccessLogs
 func of(entry *accesslogv3.TCPAccessLogEntry) (Hello, bool) {
 	common, ended := entry.GetCommonProperties(), entry.GetConnectionProperties()
 	source, err := netip.ParseAddr(common.GetCustomTags()[translate.TagSource])
+	port, _ := strconv.ParseUint(common.GetCustomTags()[translate.TagPort], 10, 16) // only one without a backend has it
 	return Hello{
+		Port:   uint16(port),
 		Source: source, At: common.GetStartTime().AsTime(), ServerName: common.GetCustomTags()[translate.TagServerName],
 		Backend: common.GetUpstreamCluster(), Accepted: common.GetUpstreamLocalAddress() != nil, Received: ended.GetSentBytes(),
 	}, err == nil

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"strconv"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -22,6 +23,8 @@ import (
 const (
 	// TagSource is the client's address on the VLAN.
 	TagSource = "source"
+	// TagPort is the port of a listener that has no filter chain for a connection.
+	TagPort = "port"
 	// TagServerName is the server name in its ClientHello; empty if it sent none.
 	TagServerName = "serverName"
 )
@@ -70,19 +73,19 @@ func logged(proxy *tcpproxyv3.TcpProxy) {
 }
 
 // unmatched has a listener tell of the connections that no filter chain takes (response flag NR).
-func unmatched() []*accesslogv3.AccessLog {
+func unmatched(port uint16) []*accesslogv3.AccessLog {
 	return []*accesslogv3.AccessLog{toSidecar(&accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 		ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"NR"}},
-	}})}
+	}}, tag(TagPort, strconv.Itoa(int(port))))}
 }
 
-func toSidecar(filter *accesslogv3.AccessLogFilter) *accesslogv3.AccessLog {
+func toSidecar(filter *accesslogv3.AccessLogFilter, tags ...*tracingv3.CustomTag) *accesslogv3.AccessLog {
 	return &accesslogv3.AccessLog{
 		Name: "envoy.access_loggers.tcp_grpc", Filter: filter,
 		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: packed(&grpcv3.TcpGrpcAccessLogConfig{CommonConfig: &grpcv3.CommonGrpcAccessLogConfig{
 			LogName: "hellos", GrpcService: bootstrap.Sidecar(), TransportApiVersion: corev3.ApiVersion_V3,
 			BufferFlushInterval: duration(logPause),
-			CustomTags:          []*tracingv3.CustomTag{tag(TagSource, "%FILTER_STATE("+sourceKey+":PLAIN)%"), tag(TagServerName, "%REQUESTED_SERVER_NAME%")},
+			CustomTags:          append(tags, tag(TagSource, "%FILTER_STATE("+sourceKey+":PLAIN)%"), tag(TagServerName, "%REQUESTED_SERVER_NAME%")),
 		}})},
 	}
 }

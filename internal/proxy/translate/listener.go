@@ -33,7 +33,7 @@ func routing(l intent.Listener) *listenerv3.Listener {
 		return out
 	}
 	if noted(l) {
-		out.AccessLog = unmatched()
+		out.AccessLog = unmatched(l.At.Port())
 	}
 	out.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector()}
 	out.ListenerFiltersTimeout = duration(helloTimeout)

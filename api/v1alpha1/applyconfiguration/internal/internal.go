@@ -1280,6 +1280,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serviceName
       type:
         scalar: string
+    - name: unmatchedNames
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.UnmatchedName
+          elementRelationship: associative
+          keys:
+          - name
+          - port
 - name: com.github.cldmnky.oooi.api.v1alpha1.Reservation
   map:
     fields:
@@ -1336,6 +1345,18 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.UnknownClients
   scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.UnmatchedName
+  map:
+    fields:
+    - name: lastTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: name
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Port
 - name: com.github.cldmnky.oooi.api.v1alpha1.VMReference
   map:
     fields:

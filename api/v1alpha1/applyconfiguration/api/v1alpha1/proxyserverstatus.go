@@ -27,6 +27,9 @@ type ProxyServerStatusApplyConfiguration struct {
 	BackendCount *int32 `json:"backendCount,omitempty"`
 	// Targets of each backend, as the first instance sees them.
 	Backends []BackendStatusApplyConfiguration `json:"backends,omitempty"`
+	// Server names that clients on the VLAN asked for and no backend has: of each instance the last 5, since its pod started. A change is
+	// written at once up to three times, then every five minutes. Who asks for more names pushes out others' here, not in their leases.
+	UnmatchedNames []UnmatchedNameApplyConfiguration `json:"unmatchedNames,omitempty"`
 	// Backends with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.
 	HealthyBackends *string `json:"healthyBackends,omitempty"`
 	// Generation of the spec that this status was computed from.
@@ -114,6 +117,19 @@ func (b *ProxyServerStatusApplyConfiguration) WithBackends(values ...*BackendSta
 			panic("nil value passed to WithBackends")
 		}
 		b.Backends = append(b.Backends, *values[i])
+	}
+	return b
+}
+
+// WithUnmatchedNames adds the given value to the UnmatchedNames field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the UnmatchedNames field.
+func (b *ProxyServerStatusApplyConfiguration) WithUnmatchedNames(values ...*UnmatchedNameApplyConfiguration) *ProxyServerStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithUnmatchedNames")
+		}
+		b.UnmatchedNames = append(b.UnmatchedNames, *values[i])
 	}
 	return b
 }
