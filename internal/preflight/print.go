@@ -122,6 +122,9 @@ func documents(to io.Writer, reports []Report, anew bool, heading string) error 
 	return nil
 }
 
+// version of what JSON writes: it rises when a field is removed or changes its meaning, and not when one is added.
+const version = 1
+
 // JSON writes reports for programs.
 func JSON(to io.Writer, reports []Report) error {
 	enc := json.NewEncoder(to)
@@ -129,7 +132,8 @@ func JSON(to io.Writer, reports []Report) error {
 	enc.SetIndent("", "  ")
 	infras, bridges := byKind(reports)
 	return enc.Encode(struct {
+		Version int      `json:"version"`
 		Infras  []Report `json:"infras"`
 		Bridges []Report `json:"bridges,omitempty"`
-	}{append([]Report{}, infras...), bridges})
+	}{version, append([]Report{}, infras...), bridges})
 }
