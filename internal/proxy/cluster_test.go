@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -301,4 +302,12 @@ func TestEnvoysMetricsArePassedOn(t *testing.T) {
 	l.proxy.metrics().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	NewWithT(t).Expect(answer.Body.String()).To(ContainSubstring("oooi_proxy_configuration_accepted 1"))
 	NewWithT(t).Expect(answer.Body.String()).To(ContainSubstring(`envoy_cluster_upstream_cx_total{envoy_cluster_name="a"}`))
+	last := ""
+	for line := range strings.Lines(answer.Body.String()) {
+		if name, is := strings.CutPrefix(line, "# TYPE "); is {
+			name, _, _ = strings.Cut(name, " ")
+			NewWithT(t).Expect(last).To(HavePrefix("# HELP " + name + " "))
+		}
+		last = line
+	}
 }

@@ -1,12 +1,15 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -87,6 +90,42 @@ func (e envoy) appendMetrics(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer body.Close()
-	_, err = io.Copy(w, body)
-	return err
+	return withHelp(w, body)
+}
+
+// groups of Envoy's statistics, by the beginning of their names, and the page of Envoy's manual that explains them (docs/root/configuration).
+var groups = []struct{ prefix, of, page string }{
+	{"envoy_cluster_manager_", "all backends", "upstream/cluster_manager/cluster_stats"},
+	{"envoy_cluster_", "a backend", "upstream/cluster_manager/cluster_stats"},
+	{"envoy_listener_manager_", "all listeners", "listeners/stats"},
+	{"envoy_listener_", "a listener", "listeners/stats"},
+	{"envoy_tcp_", "connections to a backend", "listeners/network_filters/tcp_proxy_filter"},
+	{"envoy_server_", "the Envoy process", "observability/statistics"},
+	{"envoy_", "Envoy", "observability/statistics"},
+}
+
+// withHelp adds a HELP line to each metric of Envoy, which has none.
+func withHelp(w io.Writer, metrics io.Reader) error {
+	lines := bufio.NewReader(metrics)
+	for {
+		line, err := lines.ReadString('\n')
+		name, is := strings.CutPrefix(line, "# TYPE ")
+		if name, _, _ = strings.Cut(name, " "); is {
+			for _, g := range groups {
+				if strings.HasPrefix(name, g.prefix) {
+					line = fmt.Sprintf("# HELP %s Statistic of %s; Envoy's manual, configuration/%s, explains it.\n", name, g.of, g.page) + line
+					break
+				}
+			}
+		}
+		if _, failed := io.WriteString(w, line); failed != nil {
+			return failed
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
