@@ -38,7 +38,11 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
 		"with leave to read kubeconfigs":           {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n", "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
 		"with leave to make bridges":               {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n", "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
 		"with leave to copy images":                {"bridge.imageCacheNamespace=oooi-images", "resources: [CONFIG/default, more]\n", "namespace: oooi-images\ncomponents: [CONFIG/components/image-cache]\n"},
-		"with leave to copy them elsewhere":        {"bridge.imageCacheNamespace=images", "resources: [CONFIG/default, more]\n", "namespace: images\ncomponents: [CONFIG/components/image-cache]\n"},
+		"with leave to copy them elsewhere": {"bridge.imageCacheNamespace=images", "resources: [CONFIG/default, more]\n", "namespace: images\ncomponents: [CONFIG/components/image-cache]\n" + `patches:
+- target: {kind: RoleBinding, name: oooi-image-cache-push}
+  patch: |
+    - {op: replace, path: /subjects/0/namespace, value: images}
+`},
 		"with addresses of MetalLB's for bridges": {"flags.bridge-virtual-ips={192.0.2.0/28},flags.metallb-namespace=lb", "resources: [CONFIG/default, more]\n" + `patches:
 - target: {kind: Deployment}
   patch: |
