@@ -47,12 +47,10 @@ func (m *maker) putFirst(n Name, own int) {
 
 // nameOfAddress is what DNS answers for an address, as internal/dns/records does; empty if its resolvers do.
 func (m *maker) nameOfAddress(at netip.Addr) string {
-	components := m.infra.Spec.InfraComponents
-	for _, r := range components.DHCP.Reservations {
-		if name := r.Hostname + "." + m.domain; m.reserved(Name{Host: name, IP: at}) {
-			return name
-		}
+	if name := m.nameOfLease(at); name != "" {
+		return name
 	}
+	components := m.infra.Spec.InfraComponents
 	switch {
 	case m.cidr.IsValid() && !m.cidr.Contains(at):
 		return ""
@@ -62,6 +60,16 @@ func (m *maker) nameOfAddress(at netip.Addr) string {
 	for _, e := range components.DNS.StaticEntries {
 		if e.IP == desired.IP(at) && !strings.HasPrefix(string(e.Hostname), "*.") {
 			return string(e.Hostname)
+		}
+	}
+	return ""
+}
+
+// nameOfLease is that of the host for whom an address is reserved.
+func (m *maker) nameOfLease(at netip.Addr) string {
+	for _, r := range m.infra.Spec.InfraComponents.DHCP.Reservations {
+		if name := r.Hostname + "." + m.domain; m.reserved(Name{Host: name, IP: at}) {
+			return name
 		}
 	}
 	return ""
