@@ -21,10 +21,10 @@ type Reservation struct {
 	// machine that runs, reserve it for the machine that needs it and restart both; of one that is gone, oooi leases release IP.
 	// Deleting a DHCPLease does not free it: the server writes it again.
 	IP IPv4Address `json:"ip"`
-	// MAC address of the client.
+	// MAC address of the client, in upper or lower case.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00' && self.matches('^.[02468ace]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 52:54:00:00:01:01"
-	MAC MACAddress `json:"mac,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00' && self.matches('^.[02468aceACE]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 52:54:00:00:01:01"
+	MAC ClientMAC `json:"mac,omitempty"`
 	// Client identifier (option 61) in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
 	// +optional
 	// +kubebuilder:validation:MaxLength=764

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -42,6 +43,14 @@ type IPv4AddressOrCIDR string
 // +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:){5}[0-9a-f]{2}$')",message="must be an Ethernet address in lower case with colons, e.g. 52:54:00:00:01:01"
 // +kubebuilder:validation:MaxLength=17
 type MACAddress string
+
+// ClientMAC is an Ethernet address with colons as people write it; it means the same in upper and lower case.
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$')",message="must be an Ethernet address with colons, e.g. 52:54:00:00:01:01"
+// +kubebuilder:validation:MaxLength=17
+type ClientMAC string
+
+// Address is the MAC address in lower case.
+func (m ClientMAC) Address() MACAddress { return MACAddress(strings.ToLower(string(m))) }
 
 // DNSName is a DNS-1123 subdomain without a trailing dot.
 // +kubebuilder:validation:MinLength=1

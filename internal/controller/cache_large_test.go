@@ -147,7 +147,7 @@ func TestWhatIsOfUseIsKept(t *testing.T) {
 	infra := &v1alpha1.Infra{}
 	for i := range 512 {
 		infra.Spec.InfraComponents.DHCP.Reservations = append(infra.Spec.InfraComponents.DHCP.Reservations, v1alpha1.Reservation{
-			MAC: v1alpha1.MACAddress(fmt.Sprintf("02:00:00:00:%02x:%02x", i/256, i%256)), IP: "192.168.100.100", Hostname: fmt.Sprintf("worker-%038d", i)})
+			MAC: v1alpha1.ClientMAC(fmt.Sprintf("02:00:00:00:%02x:%02x", i/256, i%256)), IP: "192.168.100.100", Hostname: fmt.Sprintf("worker-%038d", i)})
 	}
 	for range 32 {
 		infra.Spec.ExtraEndpoints = append(infra.Spec.ExtraEndpoints, v1alpha1.ExtraEndpoint{Hostnames: slices.Repeat([]v1alpha1.DNSNameOrWildcard{v1alpha1.DNSNameOrWildcard(strings.Repeat("x", 80))}, 8)})

@@ -166,7 +166,7 @@ func (f Facts) allReserved(w worker) bool {
 		return false
 	}
 	all := f.DHCP.Is.Spec.Reservations
-	return len(all) > 0 && int(f.DHCP.Is.Status.PoolSize) <= len(all) && !slices.ContainsFunc(all, func(r v1alpha1.Reservation) bool { return w.machine.has(string(r.MAC)) })
+	return len(all) > 0 && int(f.DHCP.Is.Status.PoolSize) <= len(all) && !slices.ContainsFunc(all, func(r v1alpha1.Reservation) bool { return w.machine.has(string(r.MAC.Address())) })
 }
 
 // lastSeen is when an event was seen last: in a series, or as the only one.

@@ -64,7 +64,7 @@ func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	NewWithT(t).Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
 	var outside []v1alpha1.Reservation
 	for i := range 20 {
-		ip, mac := v1alpha1.IPv4Address(fmt.Sprintf("10.9.9.%d", 50+i)), v1alpha1.MACAddress(fmt.Sprintf("52:54:00:00:00:%02d", i))
+		ip, mac := v1alpha1.IPv4Address(fmt.Sprintf("10.9.9.%d", 50+i)), v1alpha1.ClientMAC(fmt.Sprintf("52:54:00:00:00:%02d", i))
 		outside = append(outside, v1alpha1.Reservation{IP: ip, MAC: mac})
 	}
 	live := fake.NewClientBuilder().WithScheme(scheme).Build()

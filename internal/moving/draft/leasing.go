@@ -167,7 +167,7 @@ func (m *maker) reserve(r Reservation) {
 		return
 	}
 	dhcp := &m.infra.Spec.InfraComponents.DHCP
-	made := v1alpha1.Reservation{IP: desired.IPv4(r.IP), MAC: v1alpha1.MACAddress(r.MAC), ClientID: r.ClientID, Hostname: m.label(r)}
+	made := v1alpha1.Reservation{IP: desired.IPv4(r.IP), MAC: v1alpha1.ClientMAC(r.MAC), ClientID: r.ClientID, Hostname: m.label(r)}
 	for _, o := range dhcp.Reservations {
 		switch {
 		case o == made:

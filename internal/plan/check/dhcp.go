@@ -85,11 +85,11 @@ func reservations(in apps.Published) []finding.Finding {
 	}
 	for _, r := range dhcp.Reservations {
 		at, _ := netip.ParseAddr(string(r.IP))
-		if first := holds[r.MAC]; first != "" {
-			refuse("dhcp.reservations has %s twice, for %s and %s; a client gets one address: remove one of them", r.MAC, first, r.IP)
+		if first := holds[r.MAC.Address()]; first != "" {
+			refuse("dhcp.reservations has %s twice, for %s and %s; a client gets one address: remove one of them", r.MAC.Address(), first, r.IP)
 		}
 		if r.MAC != "" {
-			holds[r.MAC] = r.IP
+			holds[r.MAC.Address()] = r.IP
 		}
 		switch {
 		case at.IsValid() && at == in.Gateway:

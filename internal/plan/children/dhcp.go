@@ -37,9 +37,18 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 		LeaseConfig: v1alpha1.DHCPLeaseConfig{
 			RangeStart: desired.IPv4(in.Assigned.Pool.First), RangeEnd: desired.IPv4(in.Assigned.Pool.Last), LeaseTime: ptr.Deref(c.LeaseTime, metav1.Duration{Duration: valid.DefaultLease}), // a metav1.Duration is never omitted
 		},
-		ExcludeRanges: excludeRanges(in), Reservations: c.Reservations, UnknownClients: cmp.Or(c.UnknownClients, v1alpha1.UnknownClientsPool),
+		ExcludeRanges: excludeRanges(in), Reservations: reservations(c.Reservations), UnknownClients: cmp.Or(c.UnknownClients, v1alpha1.UnknownClientsPool),
 		Options: c.Options, Relays: c.Relays, VMNamespace: v1alpha1.ObjectName(in.VMNamespace()), Image: c.Image, Placement: c.Placement,
 	}
+}
+
+// reservations have their MAC addresses in lower case, as every DHCP daemon takes them.
+func reservations(all []v1alpha1.Reservation) []v1alpha1.Reservation {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].MAC = v1alpha1.ClientMAC(all[i].MAC.Address())
+	}
+	return all
 }
 
 // resolvers are our DNS, or those of the spec if it is disabled.

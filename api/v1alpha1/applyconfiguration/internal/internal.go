@@ -175,6 +175,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.cldmnky.oooi.api.v1alpha1.Port
           elementRelationship: associative
+- name: com.github.cldmnky.oooi.api.v1alpha1.ClientMAC
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.DHCPConfig
   map:
     fields:
@@ -1303,7 +1305,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4Address
     - name: mac
       type:
-        namedType: com.github.cldmnky.oooi.api.v1alpha1.MACAddress
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ClientMAC
 - name: com.github.cldmnky.oooi.api.v1alpha1.Route
   map:
     fields:

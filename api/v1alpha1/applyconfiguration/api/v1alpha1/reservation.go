@@ -16,8 +16,8 @@ type ReservationApplyConfiguration struct {
 	// machine that runs, reserve it for the machine that needs it and restart both; of one that is gone, oooi leases release IP.
 	// Deleting a DHCPLease does not free it: the server writes it again.
 	IP *apiv1alpha1.IPv4Address `json:"ip,omitempty"`
-	// MAC address of the client.
-	MAC *apiv1alpha1.MACAddress `json:"mac,omitempty"`
+	// MAC address of the client, in upper or lower case.
+	MAC *apiv1alpha1.ClientMAC `json:"mac,omitempty"`
 	// Client identifier (option 61) in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
 	ClientID *string `json:"clientID,omitempty"`
 	// Host name for this client (option 12), without domain. Default: the name of its VM, if known.
@@ -41,7 +41,7 @@ func (b *ReservationApplyConfiguration) WithIP(value apiv1alpha1.IPv4Address) *R
 // WithMAC sets the MAC field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MAC field is set to the value of the last call.
-func (b *ReservationApplyConfiguration) WithMAC(value apiv1alpha1.MACAddress) *ReservationApplyConfiguration {
+func (b *ReservationApplyConfiguration) WithMAC(value apiv1alpha1.ClientMAC) *ReservationApplyConfiguration {
 	b.MAC = &value
 	return b
 }
