@@ -146,8 +146,8 @@ func (d *differ) infra(ctx context.Context, key types.NamespacedName) (is Infra,
 	if is.Leases, err = d.leases(ctx, before, after); err != nil {
 		return is, err
 	}
-	is.Streams, err = d.streams(ctx, before, is.Pods)
-	return is, err
+	is.Streams = d.streams(ctx, before, is.Pods)
+	return is, nil
 }
 
 // provisioned notes the Infras of the files, and adds those that the files' HostedClusters ask for.

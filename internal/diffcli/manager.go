@@ -75,6 +75,6 @@ func (d *differ) managed(ctx context.Context, key types.NamespacedName) (is Infr
 	if is.Updated != nil {
 		pods = is.Updated.Pods
 	}
-	is.Streams, err = d.streams(ctx, before, pods)
-	return is, err
+	is.Streams = d.streams(ctx, before, pods)
+	return is, nil
 }

@@ -55,10 +55,10 @@ func ThroughAPI(config *rest.Config) (Metrics, error) {
 }
 
 // streams that end with a proxy's pods, which are replaced or ended.
-func (d *differ) streams(ctx context.Context, before change.Picture, pods []change.Pod) (all []Streams, err error) {
+func (d *differ) streams(ctx context.Context, before change.Picture, pods []change.Pod) (all []Streams) {
 	server, is := before.Children[component.Proxy].Server.(*v1alpha1.ProxyServer)
 	if !is || d.metrics == nil {
-		return nil, nil
+		return nil
 	}
 	for number, ip := range server.Spec.NetworkConfig.ServerIPs() {
 		workload := names.InstanceWorkload(names.Proxy, server.Name, number)
@@ -66,12 +66,13 @@ func (d *differ) streams(ctx context.Context, before change.Picture, pods []chan
 			continue
 		}
 		through := Streams{IP: string(ip)}
-		if through.Open, err = d.open(ctx, server, number); err != nil {
+		open, err := d.open(ctx, server, number)
+		if through.Open = open; err != nil {
 			through.NotKnown = err.Error()
 		}
 		all = append(all, through)
 	}
-	return all, nil
+	return all
 }
 
 // open counts the streams to each backend that are open in the pod of a proxy's instance.
@@ -112,7 +113,7 @@ func counted(text []byte, backends []v1alpha1.ProxyBackend) (map[string]int, err
 	all := map[string]int{}
 	for _, found := range active.FindAllSubmatch(text, -1) {
 		n, err := strconv.Atoi(string(found[2]))
-		backend := func(b v1alpha1.ProxyBackend) bool { return string(b.Name) == string(found[1]) }
+		backend := func(b v1alpha1.ProxyBackend) bool { return b.Name == string(found[1]) }
 		if err == nil && n > 0 && slices.ContainsFunc(backends, backend) {
 			all[string(found[1])] = n
 		}
