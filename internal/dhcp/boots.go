@@ -18,6 +18,7 @@ const mostAsking = 1024
 type discovers struct {
 	mu    sync.Mutex
 	first map[lease.Client]time.Time
+	swept time.Time // when those were looked for that never got an address
 }
 
 // hears returns when a client began to ask; zero if that is not known.
@@ -28,7 +29,8 @@ func (d *discovers) hears(m wire.Message, now time.Time) time.Time {
 	if m.Kind != wire.Discover || before && now.Sub(at) <= stages.LongestBoot {
 		return at
 	}
-	if len(d.first) >= mostAsking {
+	if len(d.first) >= mostAsking && now.Sub(d.swept) > time.Minute { // not for each message of a flood
+		d.swept = now
 		maps.DeleteFunc(d.first, func(_ lease.Client, at time.Time) bool { return now.Sub(at) > stages.LongestBoot })
 	}
 	if len(d.first) < mostAsking {
