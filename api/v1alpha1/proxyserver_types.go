@@ -207,6 +207,8 @@ type UnmatchedName struct {
 	Name string `json:"name"`
 	// Port of the proxy on which it asked.
 	Port Port `json:"port"`
+	// Address of the instance that was asked.
+	IP IPAddress `json:"ip"`
 	// When it was asked for last, to ten minutes, by the clock of the proxy's node.
 	LastTime metav1.Time `json:"lastTime"`
 }
@@ -256,6 +258,7 @@ type ProxyServerStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	// +listMapKey=port
+	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=10
 	UnmatchedNames []UnmatchedName `json:"unmatchedNames,omitempty"`
 	// Backends with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.

@@ -101,7 +101,9 @@ func broken() diagnose.Facts {
 	leases(&f, "c1-x-gone", 13, ago(time.Hour))
 	f.Leases.Is[len(f.Leases.Is)-1].Spec.State = v1alpha1.LeaseDeclined
 	f.Proxy.Is.Status.UnmatchedNames = []v1alpha1.UnmatchedName{
-		{Name: "ntp.corp.example.com", Port: 4460, LastTime: metav1.NewTime(ago(90 * time.Minute))}, {Name: "registry.corp.example.com", Port: 5000, LastTime: metav1.NewTime(ago(20 * time.Minute))},
+		{Name: "ntp.corp.example.com", Port: 4460, IP: "192.168.100.3", LastTime: metav1.NewTime(ago(90 * time.Minute))},
+		{Name: "registry.corp.example.com", Port: 5000, IP: "192.168.100.3", LastTime: metav1.NewTime(ago(40 * time.Minute))},
+		{Name: "registry.corp.example.com", Port: 5000, IP: "192.168.100.6", LastTime: metav1.NewTime(ago(20 * time.Minute))},
 	}
 	f.DNS.Is.Status.Instances[1].Ready, f.DNS.Is.Status.Instances[1].Message = false, "nobody answers at 192.168.100.5:53"
 	f.Proxy.Is.Status.Backends[1] = v1alpha1.BackendStatus{Name: "ignition", Total: 1, Message: "10.0.0.7:443 refuses connections"}

@@ -66,7 +66,13 @@ func unmatched(f diagnose.Facts) (all []Unmatched) {
 	}
 	if f.Proxy.Is != nil {
 		for _, u := range f.Proxy.Is.Status.UnmatchedNames {
-			all = append(all, Unmatched{u.Name, int32(u.Port), u.LastTime.Time, by[u.Name]})
+			i := slices.IndexFunc(all, func(other Unmatched) bool { return other.Name == u.Name && other.Port == int32(u.Port) })
+			switch {
+			case i < 0:
+				all = append(all, Unmatched{u.Name, int32(u.Port), u.LastTime.Time, by[u.Name]})
+			case u.LastTime.After(all[i].Last): // another instance was asked later
+				all[i].Last = u.LastTime.Time
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Unmatched) int { return b.Last.Compare(a.Last) })
@@ -89,7 +95,7 @@ func (u Unmatched) Admits() string {
 	name := strings.ReplaceAll(u.Name, ".", "-")
 	name = strings.Trim(name[:min(len(name), 40)], "-")
 	port := cmp.Or(u.Port, 443)
-	return fmt.Sprintf("spec:\n  extraEndpoints:\n  - name: %s\n    hostnames: [%s]\n    port: %d\n    protocol: TLS\n    target: {service: NAME, namespace: NAMESPACE, port: %d}", name, u.Name, port, port)
+	return fmt.Sprintf("spec:\n  extraEndpoints:\n  - name: %q\n    hostnames: [%q]\n    port: %d\n    protocol: TLS\n    target: {service: NAME, namespace: NAMESPACE, port: %d}", name, u.Name, port, port)
 }
 
 // Admitted is the YAML for the first name that an endpoint can have; empty if there is none.

@@ -54,7 +54,7 @@ func TestEachWorkerHasARow(t *testing.T) {
 
 // What is printed to be pasted is an Infra's YAML. Of a name that no endpoint can have there is none.
 func TestANameIsAdmittedByWhatIsPrinted(t *testing.T) {
-	for _, u := range []picture.Unmatched{{Name: "registry.corp.example.com", Port: 5000}, {Name: strings.Repeat("a.", 19) + "example.com"}} {
+	for _, u := range []picture.Unmatched{{Name: "registry.corp.example.com", Port: 5000}, {Name: strings.Repeat("a.", 19) + "example.com"}, {Name: "1.5"}, {Name: "true"}, {Name: "null"}} {
 		g, infra := NewWithT(t), v1alpha1.Infra{}
 		g.Expect(yaml.UnmarshalStrict([]byte(u.Admits()), &infra)).To(Succeed())
 		g.Expect(infra.Spec.ExtraEndpoints).To(HaveLen(1))

@@ -140,11 +140,12 @@ func answers(ctx context.Context, listeners []intent.Listener) error {
 
 // statusNow is the sidecar's part of the status: its condition, its instance and, of the first, its backends' targets.
 func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.ProxyServerApplyConfiguration {
+	own := p.seen.Spec.NetworkConfig.ServerIPs()[p.Instance]
 	status := ac.ProxyServerStatus().
 		WithConditions(daemon.Condition(p.seen.Status.Conditions, p.configAccepted(verdict))).
-		WithInstances(daemon.Instance(p.seen.Spec.NetworkConfig.ServerIPs()[p.Instance], p.ready.Problem()))
+		WithInstances(daemon.Instance(own, p.ready.Problem()))
 	for _, u := range p.unmatched.told(p.told, time.Now()) {
-		status.WithUnmatchedNames(ac.UnmatchedName().WithName(u.Name).WithPort(u.Port).WithLastTime(u.LastTime))
+		status.WithUnmatchedNames(ac.UnmatchedName().WithName(u.Name).WithPort(u.Port).WithIP(own).WithLastTime(u.LastTime))
 	}
 	if p.Instance > 0 { // the list of backends has room for one's
 		return ac.ProxyServer(p.seen.Name, p.seen.Namespace).WithStatus(status)

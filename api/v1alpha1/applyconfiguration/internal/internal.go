@@ -1291,6 +1291,7 @@ var schemaYAML = typed.YAMLObject(`types:
           keys:
           - name
           - port
+          - ip
 - name: com.github.cldmnky.oooi.api.v1alpha1.Reservation
   map:
     fields:
@@ -1350,6 +1351,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.UnmatchedName
   map:
     fields:
+    - name: ip
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
     - name: lastTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

@@ -16,6 +16,8 @@ type UnmatchedNameApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// Port of the proxy on which it asked.
 	Port *apiv1alpha1.Port `json:"port,omitempty"`
+	// Address of the instance that was asked.
+	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
 	// When it was asked for last, to ten minutes, by the clock of the proxy's node.
 	LastTime *v1.Time `json:"lastTime,omitempty"`
 }
@@ -39,6 +41,14 @@ func (b *UnmatchedNameApplyConfiguration) WithName(value string) *UnmatchedNameA
 // If called multiple times, the Port field is set to the value of the last call.
 func (b *UnmatchedNameApplyConfiguration) WithPort(value apiv1alpha1.Port) *UnmatchedNameApplyConfiguration {
 	b.Port = &value
+	return b
+}
+
+// WithIP sets the IP field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IP field is set to the value of the last call.
+func (b *UnmatchedNameApplyConfiguration) WithIP(value apiv1alpha1.IPAddress) *UnmatchedNameApplyConfiguration {
+	b.IP = &value
 	return b
 }
 
