@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -137,4 +139,26 @@ func TestIncludesAreBounded(t *testing.T) {
 	infra, left, _ := imported("", "--dnsmasq", "a")
 	g.Expect(infra).To(And(ContainSubstring("hostname: k.example.com\n"), Not(ContainSubstring("hostname: l.example.com\n"))))
 	g.Expect(left).To(And(ContainSubstring("k:1: conf-file=l: it is not read, since files are included 10 deep already"), ContainSubstring("since 1024 files are included already")))
+
+	g.Expect(os.Mkdir("many", 0o700)).To(Succeed())
+	for i := range 1100 {
+		g.Expect(os.WriteFile(fmt.Sprintf("many/%04d.conf", i), fmt.Appendf(nil, "host-record=n%04d.example.com,10.0.0.1\n", i), 0o600)).To(Succeed())
+	}
+	g.Expect(os.WriteFile("all", []byte("conf-dir=many\n"), 0o600)).To(Succeed())
+	_, left, _ = imported("", "--dnsmasq", "all")
+	g.Expect(left).To(ContainSubstring("from many/1024.conf on they are not read, since 1024 files are included already"))
+}
+
+// A FIFO would hold up who opens it until somebody writes.
+func TestOnlyFilesAreIncluded(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(t.TempDir())
+	g.Expect(syscall.Mkfifo("pipe", 0o600)).To(Succeed())
+	g.Expect(os.WriteFile("a", []byte("conf-file=pipe\nhost-record=a.example.com,10.0.0.1\n"), 0o600)).To(Succeed())
+	said := make(chan string, 1)
+	go func() {
+		_, left, _ := imported("", "--dnsmasq", "a")
+		said <- left
+	}()
+	g.Eventually(said).WithTimeout(20 * time.Second).Should(Receive(ContainSubstring("a:1: conf-file=pipe: it is not read: pipe is not a file of at most 16 MiB")))
 }

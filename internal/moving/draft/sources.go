@@ -64,7 +64,7 @@ func (s *Sources) Want(name string) { s.wanted = append(s.wanted, path.Clean(nam
 // asked. The servers take a path from their working directory, for which the directory of the given file stands.
 func (s *Sources) Include(at Line, name string, kept ...func(name string) bool) (all []File, err error) {
 	by, name := s.byName[at.File], path.Clean(name)
-	if s.count++; s.count > mostIncluded {
+	if s.count >= mostIncluded {
 		return nil, fmt.Errorf("it is not read, since %d files are included already: give a part of them only", mostIncluded)
 	}
 	if by.depth == deepest {
@@ -84,6 +84,10 @@ func (s *Sources) Include(at Line, name string, kept ...func(name string) bool) 
 		if unread != nil {
 			err = errors.Join(err, fmt.Errorf("it is not read: %w", unread))
 			continue
+		}
+		if s.count++; s.count > mostIncluded {
+			err = errors.Join(err, fmt.Errorf("from %s on they are not read, since %d files are included already", match, mostIncluded))
+			break
 		}
 		found = append(found, File{Name: path.Join(by.Tree.Name, match), Text: text, Tree: by.Tree, Within: match})
 	}
@@ -120,26 +124,26 @@ func (t *Tree) find(name string) (matches []string, there bool) {
 	if t == nil || !fs.ValidPath(name) {
 		return nil, false
 	}
-	matches, _ = fs.Glob(t, name) // a bad pattern matches nothing
+	matches, _ = fs.Glob(t.FS, name) // a bad pattern matches nothing
 	matches = slices.DeleteFunc(matches, func(match string) bool {
-		about, err := fs.Stat(t, match)
+		about, err := fs.Stat(t.FS, match)
 		return err == nil && about.IsDir()
 	})
-	about, err := fs.Stat(t, path.Dir(name))
+	about, err := fs.Stat(t.FS, path.Dir(name))
 	return matches, len(matches) > 0 || isPattern(name) && err == nil && about.IsDir()
 }
 
 func isPattern(name string) bool { return strings.ContainsAny(path.Base(name), `*?[`) }
 
 func (t *Tree) read(name string) (string, error) {
-	about, err := fs.Stat(t, name)
+	about, err := fs.Stat(t.FS, name) // t itself has no Stat: it would be opened, and a FIFO holds up who opens it
 	if err != nil {
 		return "", err
 	}
 	if !about.Mode().IsRegular() || about.Size() > largest {
 		return "", fmt.Errorf("%s is not a file of at most %d MiB", name, largest>>20)
 	}
-	text, err := fs.ReadFile(t, name)
+	text, err := fs.ReadFile(t.FS, name)
 	return string(text), err
 }
 
