@@ -105,6 +105,7 @@ type differ struct {
 	*cluster
 	before, after *observe.Observer
 	metrics       Metrics
+	silent        error // of the first pod that did not answer in time: what keeps the API server from it keeps it from all
 	// ours are the Infras that the files have, or ask for.
 	ours []types.NamespacedName
 }

@@ -42,7 +42,9 @@ type Metrics func(ctx context.Context, pod types.NamespacedName) ([]byte, error)
 const patience = 3 * time.Second
 
 // ThroughAPI has the API server ask the pod, for which the caller needs to get pods/proxy.
-func ThroughAPI(config *rest.Config) (Metrics, error) {
+func ThroughAPI(config *rest.Config) (Metrics, error) { return atPort(config, names.MetricsPort) }
+
+func atPort(config *rest.Config, port int) (Metrics, error) {
 	set, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func ThroughAPI(config *rest.Config) (Metrics, error) {
 	return func(ctx context.Context, pod types.NamespacedName) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		return set.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(names.MetricsPort), "/metrics", nil).DoRaw(ctx)
+		return set.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, strconv.Itoa(port), "/metrics", nil).DoRaw(ctx)
 	}, nil
 }
 
@@ -91,9 +93,16 @@ func (d *differ) open(ctx context.Context, server *v1alpha1.ProxyServer, number 
 	if i < 0 {
 		return nil, errors.New("its pod is not there, or you may not list it")
 	}
+	if d.silent != nil {
+		return nil, d.silent
+	}
 	text, err := d.metrics(ctx, client.ObjectKeyFromObject(&pods.Items[i]))
 	if err != nil {
-		return nil, notTold(err, server.Namespace)
+		told := notTold(err, server.Namespace)
+		if apierrors.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
+			d.silent = told
+		}
+		return nil, told
 	}
 	return counted(text, server.Spec.Backends)
 }

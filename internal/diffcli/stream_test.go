@@ -1,22 +1,26 @@
 package diffcli
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/change"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -50,8 +54,9 @@ func TestStreamsAreThoseToBackends(t *testing.T) {
 func TestAPodIsAskedThroughTheAPIServer(t *testing.T) {
 	g := NewWithT(t)
 	at := address(t)
-	l, err := net.Listen("tcp", net.JoinHostPort(at, strconv.Itoa(names.MetricsPort)))
+	l, err := net.Listen("tcp", net.JoinHostPort(at, "0"))
 	g.Expect(err).NotTo(HaveOccurred())
+	port := l.Addr().(*net.TCPAddr).Port
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, said+"# "+r.URL.Path+"\n")
 	})}}
@@ -67,7 +72,7 @@ func TestAPodIsAskedThroughTheAPIServer(t *testing.T) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: at, PodIPs: []corev1.PodIP{{IP: at}}}
 	g.Expect(api.Status().Update(t.Context(), pod)).To(Succeed())
 
-	metrics, err := ThroughAPI(cluster.Admin)
+	metrics, err := atPort(cluster.Admin, port)
 	g.Expect(err).NotTo(HaveOccurred())
 	text, err := metrics(t.Context(), client.ObjectKeyFromObject(pod))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,15 +80,56 @@ func TestAPodIsAskedThroughTheAPIServer(t *testing.T) {
 
 	stranger := rest.CopyConfig(cluster.Admin)
 	stranger.Impersonate.UserName = "anna"
-	metrics, err = ThroughAPI(stranger)
+	metrics, err = atPort(stranger, port)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = metrics(t.Context(), client.ObjectKeyFromObject(pod))
 	g.Expect(notTold(err, "default")).To(MatchError("you may not get pods/proxy in namespace default"))
 	server.Close()
-	metrics, err = ThroughAPI(cluster.Admin)
+	metrics, err = atPort(cluster.Admin, port)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = metrics(t.Context(), client.ObjectKeyFromObject(pod))
 	g.Expect(notTold(err, "default")).To(MatchError(HavePrefix("its pod does not answer the API server, which a NetworkPolicy may keep from it: ")))
+}
+
+// The pods of each instance that ends are asked, by their labels; after one that does not answer in time no other is.
+func TestThePodsThatEndAreAsked(t *testing.T) {
+	g := NewWithT(t)
+	cluster, err := envtest.Start(true)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(cluster.Stop()).To(Succeed()) })
+	api, err := client.New(cluster.Admin, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, ordinal := range map[string]string{"first": "", "second": "1", "of-another": ""} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{names.LabelApp: names.Proxy, names.LabelInstance: "c1-proxy", names.LabelManagedBy: names.ManagedBy}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+		if ordinal != "" {
+			pod.Labels[names.LabelOrdinal] = ordinal
+		}
+		if name == "of-another" {
+			pod.Labels[names.LabelInstance] = "c2-proxy"
+		}
+		g.Expect(api.Create(t.Context(), pod)).To(Succeed())
+	}
+	server := &v1alpha1.ProxyServer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c1-proxy"}}
+	server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.3", []v1alpha1.IPAddress{"192.168.100.6"}
+	server.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "api"}}
+	before := change.Picture{Children: map[component.Name]workload.Child[component.Server]{component.Proxy: {Server: server}}}
+	ends := []change.Pod{{Verb: change.Replace, Workload: names.InstanceWorkload(names.Proxy, "c1-proxy", 0)}, {Verb: change.Delete, Workload: names.InstanceWorkload(names.Proxy, "c1-proxy", 1)}}
+	var asked []string
+	answers := func(err error) Metrics {
+		return func(_ context.Context, pod types.NamespacedName) ([]byte, error) {
+			asked = append(asked, pod.Name)
+			return []byte(said), err
+		}
+	}
+	d := differ{cluster: newCluster(api, nil), metrics: answers(nil)}
+	g.Expect(d.streams(t.Context(), before, ends)).To(Equal([]Streams{{IP: "192.168.100.3", Open: map[string]int{"api": 3}}, {IP: "192.168.100.6", Open: map[string]int{"api": 3}}}))
+	g.Expect(d.streams(t.Context(), before, []change.Pod{{Verb: change.Create, Workload: ends[0].Workload}})).To(BeEmpty())
+	g.Expect(asked).To(Equal([]string{"first", "second"}))
+	asked, d.metrics = nil, answers(context.DeadlineExceeded)
+	for range 2 {
+		g.Expect(d.streams(t.Context(), before, ends)).To(HaveEach(HaveField("NotKnown", HavePrefix("its pod does not answer the API server"))))
+	}
+	g.Expect(asked).To(Equal([]string{"first"}))
 }
 
 // address of this machine, other than the loopback ones, which the API server refuses to ask.
