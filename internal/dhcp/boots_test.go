@@ -88,4 +88,10 @@ func TestWhoAskIsRememberedWithinBounds(t *testing.T) {
 	later := epoch.Add(stages.LongestBoot + time.Second)
 	g.Expect(ask(1, later)).To(Equal(later), "that was another boot")
 	g.Expect(d.first).To(HaveLen(1))
+	for n := range 2 * mostAsking {
+		ask(n, later)
+	}
+	ask(0, later.Add(time.Second))
+	ask(-1, later.Add(time.Second))
+	g.Expect(d.swept).To(Equal(later), "not for each message")
 }

@@ -51,6 +51,8 @@ func joined() Facts {
 	f.DNS.Is = &v1alpha1.DNSServer{}
 	f.DNS.Is.Spec.StaticEntries = []v1alpha1.DNSEntry{{Hostname: ignitionHost}, {Hostname: "*.apps.example.com"}}
 	f.Proxy.Is = &v1alpha1.ProxyServer{ObjectMeta: metav1.ObjectMeta{Name: "c1-proxy"}}
+	f.Proxy.Is.Spec.NetworkConfig.ServerIP = "192.168.100.3"
+	f.Proxy.Is.Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.3", Ready: true}}
 	f.Proxy.Is.Spec.Backends = []v1alpha1.ProxyBackend{
 		{Name: "api", Port: 6443, CatchAll: true, TargetNamespace: "clusters-c1", TargetService: "kube-apiserver"},
 		{Name: "ignition", Port: 443, Hostname: ignitionHost, TargetNamespace: "clusters-c1", TargetService: "ignition-server-proxy"},
@@ -185,6 +187,10 @@ func TestAFaultIsToldAfterWhatExplainsIt(t *testing.T) {
 	faulty(1, v1alpha1.FaultIgnition)(&f)
 	f.Ignition.Is = []bool{false}
 	g.Expect(at(f, "ignition").See).To(Equal(Page+ignitionDown), "its front answers 503 then")
+	f = joined()
+	faulty(1, v1alpha1.FaultIgnition)(&f)
+	f.Proxy.Is.Status.Instances[0].Ready = false
+	g.Expect(at(f, "ignition").See).To(BeEmpty(), "who says so is away")
 	f = joined()
 	faulty(1, v1alpha1.FaultExpired)(&f)
 	f.Proxy.Is.Status.Backends[0].Healthy = 0

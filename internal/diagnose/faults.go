@@ -8,9 +8,13 @@ import (
 	"github.com/cldmnky/oooi/internal/step"
 )
 
-// faultOf is what the proxy's probe found of a backend, if one answers at all.
+// faultOf is what the proxy's probe found of a backend, if one answers at all. The first instance says so; while it is away, its word is old.
 func (f Facts) faultOf(backend string) *v1alpha1.BackendFault {
 	if f.Proxy.Is == nil {
+		return nil
+	}
+	first := func(i v1alpha1.Instance) bool { return i.IP == f.Proxy.Is.Spec.NetworkConfig.ServerIP }
+	if i := slices.IndexFunc(f.Proxy.Is.Status.Instances, first); i < 0 || !f.Proxy.Is.Status.Instances[i].Ready {
 		return nil
 	}
 	i := slices.IndexFunc(f.Proxy.Is.Status.Backends, func(b v1alpha1.BackendStatus) bool { return b.Name == backend && b.Healthy > 0 })

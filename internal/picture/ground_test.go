@@ -44,6 +44,7 @@ func healthy(workers int) diagnose.Facts {
 	f.DHCP.Is.Spec.ExcludeRanges = []v1alpha1.AddressRange{{Start: "192.168.100.90", End: "192.168.100.99"}}
 	f.DHCP.Is.Status = v1alpha1.DHCPServerStatus{PoolSize: 235, Instances: instances(1, 4)}
 	f.DNS.Is.Status.Instances, f.Proxy.Is.Status.Instances = instances(2, 5), instances(3, 6)
+	f.Proxy.Is.Spec.NetworkConfig.ServerIP = "192.168.100.3"
 	for i, name := range []string{"api", "ignition", "konnectivity", "oauth"} {
 		host := v1alpha1.DNSNameOrWildcard(name + ".apps.example.com")
 		f.Infra.Status.Endpoints = append(f.Infra.Status.Endpoints, v1alpha1.EndpointStatus{Name: name, Hostnames: []string{string(host)}, Port: v1alpha1.Port(443 + i)})
