@@ -9,25 +9,33 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/endpoints"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// countPause is the least time between two statuses with different counts: a target may come and go for ever.
-const countPause = 5 * time.Second
+const (
+	// countPause is the least time between two statuses with different backends, in the long run: a target may come and go for ever.
+	countPause = 5 * time.Second
+	// countBurst such statuses may follow each other: after one target has left, or a probe has failed, the last target's end must not wait.
+	countBurst = 3
+)
 
 // said is what the status last reported of the backends.
 type said struct {
 	backends []v1alpha1.BackendStatus
 	at       time.Time
+	limit    *rate.Limiter
 }
+
+func newSaid() *said { return &said{limit: rate.NewLimiter(rate.Every(countPause), countBurst)} }
 
 // next returns what the status should report now. A new backend is reported at once.
 func (s *said) next(counted []v1alpha1.BackendStatus, now time.Time) []v1alpha1.BackendStatus {
-	due := len(counted) > len(s.backends) || now.Sub(s.at) >= countPause
-	if due && !reflect.DeepEqual(s.backends, counted) {
+	if !reflect.DeepEqual(s.backends, counted) && (s.limit.AllowN(now, 1) || len(counted) > len(s.backends)) {
 		s.backends, s.at = counted, now
 	}
 	return s.backends

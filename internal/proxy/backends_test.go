@@ -31,7 +31,7 @@ func TestABackendsMessageFitsItsStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.backend.Name = "api"
-			p := &Proxy{probes: newProbes(), seen: &v1alpha1.ProxyServer{}, told: intent.Intent{Backends: []intent.Backend{c.backend}}}
+			p := &Proxy{probes: newProbes(), said: newSaid(), seen: &v1alpha1.ProxyServer{}, told: intent.Intent{Backends: []intent.Backend{c.backend}}}
 			all := p.backends(map[string]tally{"api": away})
 			g := NewWithT(t)
 			g.Expect(all).To(HaveLen(1))

@@ -139,7 +139,7 @@ func TestWhatIsProbed(t *testing.T) {
 func TestAFaultOutlivesARestart(t *testing.T) {
 	g := NewWithT(t)
 	fault := &v1alpha1.BackendFault{Reason: v1alpha1.FaultExpired, Message: "its certificate expired"}
-	p := &Proxy{probes: newProbes(), seen: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1, Fault: fault}}}}}
+	p := &Proxy{probes: newProbes(), said: newSaid(), seen: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1, Fault: fault}}}}}
 	p.told.Backends = []intent.Backend{{Name: "api"}}
 	said := func(healthy int32) *v1alpha1.BackendFault {
 		return p.backends(map[string]tally{"api": {healthy: healthy, total: 1}})[0].Fault

@@ -67,7 +67,7 @@ type Proxy struct {
 	anything bool                  // whether it was told anything yet
 
 	rejection string // Envoy's rejection that was logged last
-	said      said   // the backends in the last status
+	said      *said  // the backends in the last status
 
 	unmatched *unmatched
 }
@@ -86,6 +86,7 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 		refusal: make(chan struct{}, 1),
 		stages:  stages.New(c, o.Namespace, o.Log),
 		probes:  newProbes(),
+		said:    newSaid(),
 		infra:   make(chan string, 1),
 
 		unmatched: newUnmatched(),
