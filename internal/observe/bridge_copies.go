@@ -3,12 +3,15 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -21,7 +24,7 @@ var imageStream = schema.GroupVersionKind{Group: "image.openshift.io", Version: 
 
 // copies are read if former releases may have left some. Who only judges removes none.
 func (o *Bridges) copies(ctx context.Context, seen *Bridge) error {
-	if o.Lookups == nil || len(seen.FormerCopies()) == 0 {
+	if o.Lookups == nil || seen.CacheNamespace() == "" {
 		return nil
 	}
 	bridges := &dpuv1.DPUHCPBridgeList{}
@@ -35,16 +38,40 @@ func (o *Bridges) copies(ctx context.Context, seen *Bridge) error {
 	if dpus != nil {
 		seen.Input.Copies.DPUs = dpus.Items
 	}
-	streams := &metav1.PartialObjectMetadataList{}
-	streams.SetGroupVersionKind(imageStream)
-	if err := unlessHidden(o.Live.List(ctx, streams, client.InNamespace(seen.CacheNamespace()))); err != nil {
-		return fmt.Errorf("listing ImageStreams of namespace %s: %w", seen.CacheNamespace(), err)
-	}
-	for i := range streams.Items {
-		streams.Items[i].SetGroupVersionKind(imageStream)
-	}
-	seen.Input.Copies.Bridges, seen.Input.Copies.Streams = bridges.Items, streams.Items
+	seen.Input.Copies.Bridges = bridges.Items
+	seen.Input.Copies.Streams = o.streams(ctx, seen)
 	return nil
+}
+
+// gone has for each bridge, by its UID, the former copies of which none was left when they were last listed. HyperShift's record names them for
+// ever, and nobody makes one again unless a bridge goes back to its release, which then is no former one.
+var gone = lru.New(1000)
+
+// streams are the ImageStreams among which former copies are; none if they cannot be listed, whatever the error: while OpenShift's API server for
+// them is away, or for who may not read them, nothing is removed, and all else of the bridge goes on.
+func (o *Bridges) streams(ctx context.Context, seen *Bridge) []metav1.PartialObjectMetadata {
+	former, uid := seen.FormerCopies(), seen.Input.Bridge.UID
+	if len(former) == 0 {
+		gone.Remove(uid)
+		return nil
+	}
+	if known, is := gone.Get(uid); is && slices.Equal(known.([]types.NamespacedName), former) {
+		return nil
+	}
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(imageStream)
+	if o.Live.List(ctx, all, client.InNamespace(seen.CacheNamespace())) != nil {
+		return nil
+	}
+	left := false
+	for i := range all.Items {
+		all.Items[i].SetGroupVersionKind(imageStream)
+		left = left || slices.Contains(former, client.ObjectKeyFromObject(&all.Items[i]))
+	}
+	if !left {
+		gone.Add(uid, former)
+	}
+	return all.Items
 }
 
 // cached are the copies of images that nobody will need. What may not be read, or is of no kind that is served, stays: an image in a registry

@@ -42,6 +42,8 @@ func scheme(t *testing.T) *runtime.Scheme {
 			t.Fatal(err)
 		}
 	}
+	all.AddKnownTypeWithName(imageStream, &metav1.PartialObjectMetadata{})
+	all.AddKnownTypeWithName(imageStream.GroupVersion().WithKind("ImageStreamList"), &metav1.PartialObjectMetadataList{})
 	return all
 }
 

@@ -15,11 +15,17 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// FormerCopies names the ImageStreams that the releases have, or had, which the hosted cluster ran before, by HyperShift's own record; none while
-// the control plane does not run the bridge's release. OpenShift's pruner keeps the image of a tag as long as there is its ImageStream, and
-// removes it, with its layers, some time after that is gone (openshift/oc, pkg/cli/admin/prune/imageprune, NewPruner).
+// FormerCopies names the ImageStreams that the releases have, or had, which the hosted cluster ran before, by HyperShift's own record, and that no
+// bridge uses and no key of the mapping names. OpenShift's pruner keeps the image of a tag as long as there is its ImageStream, and removes it,
+// with its layers, some time after that is gone (openshift/oc, pkg/cli/admin/prune/imageprune, NewPruner). There are none while a bridge goes from
+// one release to another, or a DPU is being installed, from whatever its template was then. Once it is ready, a DPU has its operating system on its
+// disk.
 func (in Input) FormerCopies() (all []types.NamespacedName) {
+	unready := func(d dpf.DPU) bool { return !meta.IsStatusConditionTrue(d.Status.Conditions, dpf.ConditionReady) }
 	if in.CacheNamespace() == "" || in.repository() == "" || in.Rollout() != RolledOut {
+		return nil
+	}
+	if slices.ContainsFunc(in.Copies.DPUs, unready) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
 		return nil
 	}
 	if version := in.HostedCluster.Status.Version; version != nil {
@@ -30,29 +36,19 @@ func (in Input) FormerCopies() (all []types.NamespacedName) {
 	for _, update := range in.Templates.Version.History {
 		all = append(all, in.copiesOf(update.Image, update.Version)...)
 	}
-	used := in.streams(in.Bridge)
-	all = slices.DeleteFunc(all, func(s types.NamespacedName) bool { return slices.Contains(used, s) })
-	return distinct(all)
-}
-
-// former are those of FormerCopies that exist, and that no bridge uses and no key of the mapping names. While a bridge goes from one release to
-// another, or a DPU is being installed, from whatever its template was then, all stay. Once it is ready, a DPU has its operating system on its disk.
-func (in Input) former() (all []Object) {
-	unready := func(d dpf.DPU) bool { return !meta.IsStatusConditionTrue(d.Status.Conditions, dpf.ConditionReady) }
-	former, used := in.FormerCopies(), []types.NamespacedName{}
-	if len(former) == 0 || slices.ContainsFunc(in.Copies.DPUs, unready) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
-		return nil
-	}
+	used := slices.Concat(in.streams(in.Bridge), in.copiesMapped())
 	for i := range in.Copies.Bridges {
 		used = append(used, in.streams(&in.Copies.Bridges[i])...)
 	}
-	for _, image := range in.Mapping.Data {
-		used = append(used, in.copyNamed(strings.TrimSpace(image))...)
-	}
+	return distinct(without(all, used...))
+}
+
+// former are those of FormerCopies that exist.
+func (in Input) former() (all []Object) {
+	former := in.FormerCopies()
 	for i := range in.Copies.Streams {
 		stream := &in.Copies.Streams[i]
-		key := types.NamespacedName{Namespace: stream.Namespace, Name: stream.Name}
-		if stream.DeletionTimestamp == nil && slices.Contains(former, key) && !slices.Contains(used, key) {
+		if stream.DeletionTimestamp == nil && slices.Contains(former, types.NamespacedName{Namespace: stream.Namespace, Name: stream.Name}) {
 			all = append(all, stream)
 		}
 	}
@@ -114,6 +110,16 @@ func (in Input) copyNamed(image string) []types.NamespacedName {
 		return []types.NamespacedName{{Namespace: namespace, Name: name}}
 	}
 	return nil
+}
+
+// copiesMapped are those that keys of the mapping name.
+func (in Input) copiesMapped() (all []types.NamespacedName) {
+	if in.Mapping != nil {
+		for _, image := range in.Mapping.Data {
+			all = append(all, in.copyNamed(strings.TrimSpace(image))...)
+		}
+	}
+	return all
 }
 
 func distinct(all []types.NamespacedName) []types.NamespacedName {

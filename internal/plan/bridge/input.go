@@ -98,10 +98,9 @@ type Rival struct {
 // Served says which APIs the cluster serves.
 type Served struct{ DPF, HyperShift, MetalLB bool }
 
-// Copies are what says which images of former releases are still in OpenShift's registry, and whether somebody may need them. They are read only
-// if FormerCopies names some.
+// Copies are what says which images of former releases are still in OpenShift's registry, and whether somebody may need them.
 type Copies struct {
-	// Streams are the ImageStreams of the cache's namespace.
+	// Streams are the ImageStreams of the cache's namespace, read only if FormerCopies names some.
 	Streams []metav1.PartialObjectMetadata
 	// Bridges and DPUs are all that there are.
 	Bridges []dpuv1.DPUHCPBridge

@@ -71,8 +71,8 @@ func registryOf(repository string) string {
 	return registry
 }
 
-func without(all []string, one string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one })
+func without[T comparable](all []T, some ...T) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return slices.Contains(some, one) })
 }
 
 // placesOf adds the logins of a pull secret.
