@@ -63,22 +63,25 @@ func (in Input) between(b dpuv1.DPUHCPBridge) bool {
 	})
 }
 
-// Unused names the ImageStreams that OpenShift's registry has made for images of the bridge, and that no other bridge uses.
+// Unused names the ImageStreams that OpenShift's registry has made for images of the bridge, and that no other bridge uses and no key of the mapping
+// names. That of an image that the bridge names itself is none of them: its author chooses the name, and may have made the copy.
 func (in Input) Unused(others []dpuv1.DPUHCPBridge) []types.NamespacedName {
-	all := in.streams(in.Bridge)
+	all, used := in.copiesOf(string(in.Bridge.Spec.OCPReleaseImage), ""), in.copiesMapped()
+	if OwnImage(in.Bridge) == "" {
+		all = append(all, in.copyNamed(in.Bridge.Status.BlueFieldContainerImage)...)
+	}
 	for i := range others {
 		if other := &others[i]; other.UID != in.Bridge.UID && other.DeletionTimestamp == nil {
-			uses := in.streams(other)
-			all = slices.DeleteFunc(all, func(s types.NamespacedName) bool { return slices.Contains(uses, s) })
+			used = append(used, in.streams(other)...)
 		}
 	}
-	return all
+	return distinct(without(all, used...))
 }
 
-// streams are those of a bridge's release, of the image that it has and of the one that it names. A forged status names at most one that no other
-// bridge uses.
-func (in Input) streams(b *dpuv1.DPUHCPBridge) (all []types.NamespacedName) {
-	return distinct(slices.Concat(in.copiesOf(string(b.Spec.OCPReleaseImage), ""), in.copyNamed(b.Status.BlueFieldContainerImage), in.copyNamed(OwnImage(b))))
+// streams are those that a bridge uses: of its release, of the image that it has and of the one that it names. A forged status keeps at most one
+// more.
+func (in Input) streams(b *dpuv1.DPUHCPBridge) []types.NamespacedName {
+	return slices.Concat(in.copiesOf(string(b.Spec.OCPReleaseImage), ""), in.copyNamed(b.Status.BlueFieldContainerImage), in.copyNamed(OwnImage(b)))
 }
 
 // copiesOf names the ImageStreams of a release: by its tag, and by its version, if that is known.

@@ -35,6 +35,15 @@ func TestCopiesThatNoOtherBridgeUses(t *testing.T) {
 		in.Bridge.Status.BlueFieldContainerImage = forged
 		g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), forged)
 	}
+	in.Bridge.Status.BlueFieldContainerImage = route + "/oooi-images/layers-4.20.3:4.20.3"
+	in.Mapping.Data["4.19.9"] = in.Bridge.Status.BlueFieldContainerImage
+	g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), "what the mapping names stays")
+	delete(in.Mapping.Data, "4.19.9")
+	in.Bridge.Spec.MachineOSImage = dpuv1.ReleaseImage(in.Bridge.Status.BlueFieldContainerImage)
+	g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), "nobody has a copy removed by naming it")
+	other.DeletionTimestamp, other.Spec.MachineOSImage = nil, in.Bridge.Spec.MachineOSImage
+	in.Bridge.Spec.MachineOSImage = ""
+	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*other})).To(BeEmpty(), "another bridge names it")
 }
 
 // upgraded is a bridge at 4.20.4 whose hosted cluster ran 4.20.3 and 4.20.2 before, with the copies of all, and of another release.
