@@ -59,16 +59,23 @@ const trustBundle = "trust-bundle"
 // trusted refers to trustBundle. What somebody else has the hosted cluster trust stays.
 func (in Input) trusted() *corev1.LocalObjectReference {
 	bundle := in.trustBundle()
-	if hc := in.cluster(); bundle == nil || hc != nil && hc.Spec.AdditionalTrustBundle != nil && !strings.HasPrefix(hc.Spec.AdditionalTrustBundle.Name, in.Bridge.Name+"-"+trustBundle+"-") {
+	if bundle == nil || in.trustsOthers() {
 		return nil
 	}
 	return &corev1.LocalObjectReference{Name: *bundle.Name}
 }
 
-// untrusted says what is wrong with the CAs of trustBundle. The hosted cluster keeps those that it has meanwhile.
+// trustsOthers says whether somebody else has chosen what the hosted cluster trusts.
+func (in Input) trustsOthers() bool {
+	hc := in.cluster()
+	return hc != nil && hc.Spec.AdditionalTrustBundle != nil && !strings.HasPrefix(hc.Spec.AdditionalTrustBundle.Name, in.Bridge.Name+"-"+trustBundle+"-")
+}
+
+// untrusted says what is wrong with the CAs of trustBundle. It freezes the bridge, because a plan without the present ConfigMap removes that, and
+// the hosted cluster still needs it.
 func (in Input) untrusted() []finding.Finding {
 	_, problem := in.trustedCA()
-	if problem == nil {
+	if problem == nil || in.trustsOthers() {
 		return nil
 	}
 	problem.Condition = dpuv1.ConditionReady

@@ -69,6 +69,14 @@ func TestAHostedClusterKeepsWhatItTrusts(t *testing.T) {
 			p := bridge.Of(in)
 			g.Expect(p.Frozen).To(BeTrue())
 			g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", dpuv1.ConditionReady), HaveField("Reason", c.says))))
+
+			made(&in)
+			in.HostedCluster.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: "b1-trust-bundle-0123456789"}
+			g.Expect(bridge.Of(in).Frozen).To(BeTrue(), "the ConfigMap that it refers to stays")
+			in.HostedCluster.Spec.AdditionalTrustBundle.Name = "b1-theirs"
+			p = bridge.Of(in)
+			g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
+			g.Expect(p.Findings).NotTo(ContainElement(HaveField("Reason", c.says)), "ours is not used")
 		})
 	}
 }
