@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 )
 
@@ -84,12 +85,19 @@ func (c *DPFOperatorConfig) RegistryURL() string {
 	return "http://" + named
 }
 
-// RegistryLacksPort says whether an address of the registry has no port, because newer DPF refuses one and adds the node port of RegistryService,
-// though not to the load balancer's (internal/provisioning/controllers/util, GetBFBRegistryAddressWithPort; after 26.4).
+// RegistryLacksPort says whether an address of the registry has no port because DPF adds the node port of RegistryService, and refuses one that is
+// written, though not in the load balancer's (internal/provisioning/controllers/util, GetBFBRegistryAddressWithPort).
 func (c *DPFOperatorConfig) RegistryLacksPort() bool {
 	r := c.Spec.ProvisioningController.Registry
 	named, err := url.Parse(c.RegistryURL())
-	return r.LoadBalancerAddress == "" && r.Address != "" && err == nil && named.Port() == ""
+	return r.LoadBalancerAddress == "" && r.Address != "" && err == nil && named.Port() == "" && c.addsNodePort()
+}
+
+// addsNodePort says whether DPF is none that takes the registry's address as it is written. Up to 25.10 the registry listened on a port of its hosts,
+// and 26.4 put it behind a node port (rh-ecosystem-edge/openshift-dpf 835ca68 and 8033304). A version that is not known counts as newer.
+func (c *DPFOperatorConfig) addsNodePort() bool {
+	is, err := version.ParseGeneric(c.Status.Version)
+	return err != nil || is.AtLeast(version.MajorMinor(26, 4))
 }
 
 // IsZeroTrust says whether DPUs of a flavor do not trust their host.

@@ -27,6 +27,18 @@ func TestZeroTrustDPUsDownloadFromDPFsRegistry(t *testing.T) {
 		"an address":                  {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "http://192.0.2.7:5000" }, "http://192.0.2.7:5000"},
 		"an address without a port":   {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "https://192.0.2.7/" }, "https://192.0.2.7:30081"},
 		"one without a port, in IPv6": {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "[2001:db8::7]" }, "http://[2001:db8::7]:30081"},
+		"one without a port, with a path": {func(p *dpf.ProvisioningController, _ *bridge.Input) {
+			p.Registry.Address = "http://dpf.example.com/bfb"
+		}, "http://dpf.example.com:30081/bfb"},
+		"one without a port, of DPF 25.10": {func(p *dpf.ProvisioningController, in *bridge.Input) {
+			p.Registry.Address, in.Templates.Configs[0].Status.Version = "http://192.0.2.7", "v25.10.1"
+		}, "http://192.0.2.7"},
+		"one without a port, of DPF 26.4": {func(p *dpf.ProvisioningController, in *bridge.Input) {
+			p.Registry.Address, in.Templates.Configs[0].Status.Version = "http://192.0.2.7", "v26.4.0"
+		}, "http://192.0.2.7:30081"},
+		"one without a port, of a build of DPF 26.4": {func(p *dpf.ProvisioningController, in *bridge.Input) {
+			p.Registry.Address, in.Templates.Configs[0].Status.Version = "http://192.0.2.7", "26.4.0-298f9443"
+		}, "http://192.0.2.7:30081"},
 		"one without a port, no node port": {func(p *dpf.ProvisioningController, in *bridge.Input) {
 			p.Registry.Address, in.Templates.Registry = "http://192.0.2.7", nil
 		}, "http://192.0.2.7"},

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/url"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -156,11 +156,13 @@ func (t *templater) source(flavor *dpf.DPUFlavor) bfcfg.Source {
 // registry is the URL of DPF's bfb-registry: as it is written, with the node port where that has none, or else at a Node; empty if it is not known.
 func (in Input) registry(config *dpf.DPFOperatorConfig) string {
 	port, address := in.registryPort(), nodeAddress(in.Nodes)
-	switch named := config.RegistryURL(); {
-	case named != "" && config.RegistryLacksPort() && port != "":
-		return strings.TrimSuffix(named, "/") + ":" + port
-	case named != "":
-		return named
+	named, err := url.Parse(config.RegistryURL())
+	switch {
+	case err == nil && config.RegistryLacksPort() && port != "":
+		named.Host = net.JoinHostPort(named.Hostname(), port)
+		return named.String()
+	case config.RegistryURL() != "":
+		return config.RegistryURL()
 	case port == "" || address == "":
 		return ""
 	}
