@@ -3,15 +3,12 @@ package observe
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -43,19 +40,10 @@ func (o *Bridges) copies(ctx context.Context, seen *Bridge) error {
 	return nil
 }
 
-// gone has for each bridge, by its UID, the former copies of which none was left when they were last listed. HyperShift's record names them for
-// ever, and nobody makes one again unless a bridge goes back to its release, which then is no former one.
-var gone = lru.New(1000)
-
 // streams are the ImageStreams among which former copies are; none if they cannot be listed, whatever the error: while OpenShift's API server for
 // them is away, or for who may not read them, nothing is removed, and all else of the bridge goes on.
 func (o *Bridges) streams(ctx context.Context, seen *Bridge) []metav1.PartialObjectMetadata {
-	former, uid := seen.FormerCopies(), seen.Input.Bridge.UID
-	if len(former) == 0 {
-		gone.Remove(uid)
-		return nil
-	}
-	if known, is := gone.Get(uid); is && slices.Equal(known.([]types.NamespacedName), former) {
+	if len(seen.FormerCopies()) == 0 {
 		return nil
 	}
 	all := &metav1.PartialObjectMetadataList{}
@@ -63,13 +51,8 @@ func (o *Bridges) streams(ctx context.Context, seen *Bridge) []metav1.PartialObj
 	if o.Live.List(ctx, all, client.InNamespace(seen.CacheNamespace())) != nil {
 		return nil
 	}
-	left := false
 	for i := range all.Items {
 		all.Items[i].SetGroupVersionKind(imageStream)
-		left = left || slices.Contains(former, client.ObjectKeyFromObject(&all.Items[i]))
-	}
-	if !left {
-		gone.Add(uid, former)
 	}
 	return all.Items
 }
