@@ -8,6 +8,7 @@ lab_up() {
   [ -d /sys/fs/cgroup/memory ] || die "this machine has no cgroup v1 hierarchies; the lab's node wants them"
   lab_down                                        # what a node that died left
   mkdir -p "$STATE"/{pki,vm}
+  has_room_on_disk
   make_node_state
   make_pki
   make_network
@@ -19,6 +20,13 @@ lab_up() {
   wait_for 30 "default service account made" kubectl -n default get serviceaccount default
   kubectl -n kube-system rollout status deployment/coredns --timeout=60s >/dev/null
   say "up"
+}
+
+# The kubelet evicts pods where less than 1 % of the disk is free (node/config/kubelet.yaml), and a scenario then waits in vain.
+has_room_on_disk() {
+  local size free
+  read -r size free < <(df -BM --output=size,avail "$STATE" | tail -1 | tr -d M)
+  (( free > size / 100 + 2048 )) || die "the disk has $free MiB free, and the lab needs $((size / 100 + 2048)): remove something, e.g. by go clean -cache"
 }
 
 make_node_state() {
