@@ -64,6 +64,12 @@ type DNSName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^(\\\\*\\\\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be a DNS name in lower case, which may begin with *., e.g. *.apps.example.com"
 type DNSNameOrWildcard string
 
+// StandsFor says whether a host has this name, or one that the wildcard covers.
+func (n DNSNameOrWildcard) StandsFor(host string) bool {
+	suffix, wildcard := strings.CutPrefix(string(n), "*")
+	return string(n) == host || wildcard && strings.HasSuffix(host, suffix)
+}
+
 // ObjectName is the name of a Kubernetes object or namespace.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253

@@ -169,7 +169,7 @@ func perhaps(past func(worker, Facts) bool) func(worker, Facts) bool {
 
 // isServed is perhaps(isReady), unless the hosted cluster is not read because its API is down, which stops every worker.
 func isServed(w worker, f Facts) bool {
-	return isReady(w, f) || f.Hosted.Unread != "" && f.faultOf("api") == nil && (f.Proxy.Is == nil || !slices.ContainsFunc(f.Proxy.Is.Status.Backends, func(b v1alpha1.BackendStatus) bool { return b.Name == "api" && b.Healthy == 0 }))
+	return isReady(w, f) || f.Hosted.Unread != "" && f.FaultOf("api") == nil && (f.Proxy.Is == nil || !slices.ContainsFunc(f.Proxy.Is.Status.Backends, func(b v1alpha1.BackendStatus) bool { return b.Name == "api" && b.Healthy == 0 }))
 }
 
 func named(s step.Step, name, section string) step.Step {

@@ -8,13 +8,12 @@ import (
 	"github.com/cldmnky/oooi/internal/step"
 )
 
-// faultOf is what the proxy's probe found of a backend, if one answers at all. The first instance says so; while it is away, its word is old.
-func (f Facts) faultOf(backend string) *v1alpha1.BackendFault {
+// FaultOf is what the proxy's probe found of a backend, if one answers at all. The first instance says so; while it is away, its word is old.
+func (f Facts) FaultOf(backend string) *v1alpha1.BackendFault {
 	if f.Proxy.Is == nil {
 		return nil
 	}
-	first := func(i v1alpha1.Instance) bool { return i.IP == f.Proxy.Is.Spec.NetworkConfig.ServerIP }
-	if i := slices.IndexFunc(f.Proxy.Is.Status.Instances, first); i < 0 || !f.Proxy.Is.Status.Instances[i].Ready {
+	if !v1alpha1.InstanceAt(f.Proxy.Is.Status.Instances, f.Proxy.Is.Spec.NetworkConfig.ServerIP).Ready {
 		return nil
 	}
 	i := slices.IndexFunc(f.Proxy.Is.Status.Backends, func(b v1alpha1.BackendStatus) bool { return b.Name == backend && b.Healthy > 0 })
@@ -27,7 +26,7 @@ func (f Facts) faultOf(backend string) *v1alpha1.BackendFault {
 // faulty is the first essential backend whose TLS keeps workers out. Ignition's HTTP answer is judged with what it depends on.
 func (f Facts) faulty() (is step.Step, found bool) {
 	for _, name := range essential {
-		fault := f.faultOf(name)
+		fault := f.FaultOf(name)
 		if fault == nil {
 			continue
 		}
@@ -51,7 +50,7 @@ func (f Facts) faulty() (is step.Step, found bool) {
 
 // ignitionFails says that Ignition's server runs, and that its answers are of no use.
 func (f Facts) ignitionFails() (is step.Step, found bool) {
-	fault := f.faultOf("ignition")
+	fault := f.FaultOf("ignition")
 	if fault == nil || fault.Reason != v1alpha1.FaultIgnition {
 		return is, false
 	}

@@ -144,13 +144,7 @@ func (f Facts) unpause() string {
 }
 
 func answers(entries []v1alpha1.DNSEntry, host string) bool {
-	return slices.ContainsFunc(entries, func(e v1alpha1.DNSEntry) bool { return matches(string(e.Hostname), host) })
-}
-
-// matches says whether a name, perhaps a wildcard, stands for a host.
-func matches(name, host string) bool {
-	suffix, wild := strings.CutPrefix(name, "*")
-	return name == host || wild && strings.HasSuffix(host, suffix)
+	return slices.ContainsFunc(entries, func(e v1alpha1.DNSEntry) bool { return e.Hostname.StandsFor(host) })
 }
 
 func hosts(infra *v1alpha1.Infra) string {
@@ -189,8 +183,8 @@ func proxyServes(f Facts) step.Step {
 
 func routed(all []v1alpha1.ProxyBackend, host string, port v1alpha1.Port) bool {
 	return slices.ContainsFunc(all, func(b v1alpha1.ProxyBackend) bool {
-		return b.Port == port && (b.CatchAll || matches(string(b.Hostname), host) ||
-			slices.ContainsFunc(b.AlternateHostnames, func(n v1alpha1.DNSNameOrWildcard) bool { return matches(string(n), host) }))
+		return b.Port == port && (b.CatchAll || b.Hostname.StandsFor(host) ||
+			slices.ContainsFunc(b.AlternateHostnames, func(n v1alpha1.DNSNameOrWildcard) bool { return n.StandsFor(host) }))
 	})
 }
 

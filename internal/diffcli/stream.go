@@ -83,12 +83,8 @@ func (d *differ) open(ctx context.Context, server *v1alpha1.ProxyServer, number 
 	if err := d.List(ctx, pods, client.InNamespace(server.Namespace), client.MatchingLabels{names.LabelApp: names.Proxy, names.LabelInstance: server.Name}); err != nil {
 		return nil, err
 	}
-	ordinal := ""
-	if number > 0 {
-		ordinal = strconv.Itoa(number)
-	}
 	i := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool {
-		return p.DeletionTimestamp == nil && p.Labels[names.LabelOrdinal] == ordinal
+		return p.DeletionTimestamp == nil && names.OfInstance(p.Labels, number)
 	})
 	if i < 0 {
 		return nil, errors.New("its pod is not there, or you may not list it")
@@ -131,7 +127,7 @@ func counted(text []byte, backends []v1alpha1.ProxyBackend) (map[string]int, err
 }
 
 // active is Envoy's count of the connections that its TCP proxy has to a cluster, which is a backend; its health checks have none of these
-// (envoy: docs/root/configuration/upstream/cluster_manager/cluster_stats.rst).
+// (Envoy's manual, configuration/upstream/cluster_manager/cluster_stats).
 var active = regexp.MustCompile(`(?m)^envoy_cluster_upstream_cx_active\{envoy_cluster_name="([^"]+)"\} ([0-9]+)$`)
 
 // String is how many are open, and to which backends.

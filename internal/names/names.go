@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -286,6 +287,12 @@ func InstanceWorkload(component, child string, instance int) string {
 		return whole
 	}
 	return Numbered(serving(component, child), instance)
+}
+
+// OfInstance says whether labels are those of an instance's pod. The first instance's has no number.
+func OfInstance(labels map[string]string, instance int) bool {
+	number, numbered := labels[LabelOrdinal]
+	return numbered == (instance > 0) && (!numbered || number == strconv.Itoa(instance))
 }
 
 // Service is the name of a child's Service.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,16 +34,13 @@ const (
 	mostEvents = 50
 )
 
-// pods lists the pods of one instance of a child. Those of the first instance have no number.
+// pods lists the pods of one instance of a child.
 func (o *Observer) pods(ctx context.Context, child types.NamespacedName, component string, instance int) ([]corev1.Pod, error) {
 	all := &corev1.PodList{}
 	if err := o.Reader.List(ctx, all, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelApp: component, names.LabelInstance: child.Name}); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", child, err)
 	}
-	return slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
-		number, numbered := p.Labels[names.LabelOrdinal]
-		return numbered != (instance > 0) || numbered && number != strconv.Itoa(instance)
-	}), nil
+	return slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return !names.OfInstance(p.Labels, instance) }), nil
 }
 
 func serves(p corev1.Pod) bool {

@@ -175,8 +175,8 @@ func upstreams(f diagnose.Facts) (all []Upstream) {
 	}
 	for _, b := range f.Proxy.Is.Status.Backends {
 		u := Upstream{Name: b.Name, Healthy: b.Healthy, Total: b.Total, Says: b.Message}
-		if b.Fault != nil {
-			u.Faulty, u.Says = true, b.Fault.Message
+		if fault := f.FaultOf(b.Name); fault != nil {
+			u.Faulty, u.Says = true, fault.Message
 		}
 		for _, e := range f.Infra.Status.Endpoints {
 			if e.Name != b.Name {

@@ -27,7 +27,7 @@ const (
 // said is what the status last reported of the backends.
 type said struct {
 	backends []v1alpha1.BackendStatus
-	at       time.Time
+	any      bool
 	limit    *rate.Limiter
 }
 
@@ -36,7 +36,7 @@ func newSaid() *said { return &said{limit: rate.NewLimiter(rate.Every(countPause
 // next returns what the status should report now. A new backend is reported at once.
 func (s *said) next(counted []v1alpha1.BackendStatus, now time.Time) []v1alpha1.BackendStatus {
 	if !reflect.DeepEqual(s.backends, counted) && (s.limit.AllowN(now, 1) || len(counted) > len(s.backends)) {
-		s.backends, s.at = counted, now
+		s.backends, s.any = counted, true
 	}
 	return s.backends
 }
@@ -45,7 +45,7 @@ func (s *said) next(counted []v1alpha1.BackendStatus, now time.Time) []v1alpha1.
 // an earlier run's; without one it leaves the backend out.
 func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 	before := p.said.backends
-	if p.said.at.IsZero() {
+	if !p.said.any {
 		before = p.seen.Status.Backends
 	}
 	var all []v1alpha1.BackendStatus

@@ -93,7 +93,7 @@ func (e envoy) appendMetrics(ctx context.Context, w io.Writer) error {
 	return withHelp(w, body)
 }
 
-// groups of Envoy's statistics, by the beginning of their names, and the page of Envoy's manual that explains them (docs/root/configuration).
+// groups of Envoy's statistics, by the beginning of their names, and the page of Envoy's manual, below configuration, that explains them.
 var groups = []struct{ prefix, of, page string }{
 	{"envoy_cluster_manager_", "all backends", "upstream/cluster_manager/cluster_stats"},
 	{"envoy_cluster_", "a backend", "upstream/cluster_manager/cluster_stats"},

@@ -3,17 +3,11 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/netip"
 	"os"
@@ -31,6 +25,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+	"github.com/cldmnky/oooi/internal/testkit/backend"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
@@ -258,7 +253,7 @@ func newTarget(t *testing.T, name string) target {
 
 func newTargetAt(t *testing.T, name string, at netip.AddrPort) target {
 	t.Helper()
-	listener, err := tls.Listen("tcp", at.String(), &tls.Config{Certificates: []tls.Certificate{certificate(t, name)}})
+	listener, err := tls.Listen("tcp", at.String(), &tls.Config{Certificates: []tls.Certificate{backend.Certificate(t, name, nil)}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return answering(t, name, listener, func(conn net.Conn) { _, _ = io.Copy(conn, conn) }) // until the client hangs up
 }
@@ -272,34 +267,11 @@ func newPlainTarget(t *testing.T, name string, answer func(net.Conn)) target {
 }
 
 func answering(t *testing.T, name string, listener net.Listener, answer func(net.Conn)) target {
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				answer(conn)
-			}()
-		}
-	}()
+	backend.Serve(t, listener, answer)
 	return target{name, listener}
 }
 
 func (t target) address() string { return t.listener.Addr().String() }
-
-func certificate(t *testing.T, name string) tls.Certificate {
-	t.Helper()
-	g := NewWithT(t)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	g.Expect(err).NotTo(HaveOccurred())
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	g.Expect(err).NotTo(HaveOccurred())
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
 
 func freePort(t *testing.T) v1alpha1.Port {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
+	"github.com/cldmnky/oooi/internal/testkit/backend"
 )
 
 // quick has a lab probe more often than a pod does.
@@ -35,7 +36,7 @@ func newIgnition(t *testing.T, name string, status *atomic.Int32) target {
 	inner, err := net.Listen("tcp", net.JoinHostPort(hostAddress(t).String(), "0"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	server.Listener = inner
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, name)}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{backend.Certificate(t, name, nil)}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return target{name, inner}

@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -84,10 +83,7 @@ func (u *unmatched) told(served intent.Intent, now time.Time) []v1alpha1.Unmatch
 func serves(in intent.Intent, a asked) bool {
 	return slices.ContainsFunc(in.Listeners, func(l intent.Listener) bool {
 		return !l.OnPods && l.At.Port() == a.port && (l.CatchAll != "" || slices.ContainsFunc(l.Routes, func(r intent.Route) bool {
-			return slices.ContainsFunc(r.ServerNames, func(name string) bool {
-				suffix, wildcard := strings.CutPrefix(name, "*")
-				return name == a.name || wildcard && strings.HasSuffix(a.name, suffix)
-			})
+			return slices.ContainsFunc(r.ServerNames, func(name string) bool { return v1alpha1.DNSNameOrWildcard(name).StandsFor(a.name) })
 		}))
 	})
 }

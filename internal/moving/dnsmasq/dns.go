@@ -55,9 +55,7 @@ func (r *reader) hostRecord(at draft.Line, values []string) {
 		switch {
 		case err == nil:
 			for _, name := range names {
-				n := draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: a}
-				r.Names = append(r.Names, n)
-				r.InReturn(n)
+				r.HostRecord(at, name, a)
 			}
 		case isTime:
 			r.Leave(at, "%s: DNS lets its names be kept for 30 seconds", v)

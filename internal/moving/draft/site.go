@@ -177,8 +177,10 @@ func (s *Site) Leave(at Line, format string, args ...any) {
 	s.Left = append(s.Left, Left{at, fmt.Sprintf(format, args...)})
 }
 
-// InReturn gives an address its first name, as dnsmasq does for host-records, and then for hosts files.
-func (s *Site) InReturn(n Name) {
+// HostRecord adds a name, and gives its address its first one in return, as dnsmasq does for host-records, and then for hosts files.
+func (s *Site) HostRecord(at Line, name string, ip netip.Addr) {
+	n := Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: ip}
+	s.Names = append(s.Names, n)
 	if !slices.ContainsFunc(s.Reverses, func(r Name) bool { return r.IP == n.IP }) {
 		s.Reverses = append(s.Reverses, n)
 	}

@@ -35,9 +35,7 @@ func read(site *draft.Site, file draft.File) {
 			continue
 		}
 		for _, name := range words[1:] {
-			n := draft.Name{Line: at, Host: strings.ToLower(strings.TrimSuffix(name, ".")), IP: ip}
-			site.Names = append(site.Names, n)
-			site.InReturn(n)
+			site.HostRecord(at, name, ip)
 		}
 	}
 }

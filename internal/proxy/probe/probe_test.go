@@ -2,16 +2,11 @@ package probe
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/netip"
 	"strings"
@@ -23,6 +18,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/testkit/backend"
 )
 
 const host = "ignition.example.com"
@@ -32,16 +28,7 @@ var here = netip.MustParseAddr("127.0.0.1")
 // shown is a certificate for host that is valid now, changed.
 func shown(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
-	g := NewWithT(t)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	g.Expect(err).NotTo(HaveOccurred())
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{host}}
-	if change != nil {
-		change(template)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	g.Expect(err).NotTo(HaveOccurred())
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return backend.Certificate(t, host, change)
 }
 
 // behind listens, and does something with each connection.
@@ -49,19 +36,7 @@ func behind(t *testing.T, serve func(net.Conn)) Target {
 	t.Helper()
 	listener, err := net.Listen("tcp", netip.AddrPortFrom(here, 0).String())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				serve(conn)
-			}()
-		}
-	}()
+	backend.Serve(t, listener, serve)
 	return Target{Backend: "ignition", At: netip.MustParseAddrPort(listener.Addr().String()), From: here, Host: host, Ignition: true}
 }
 
