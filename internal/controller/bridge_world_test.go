@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,19 +82,21 @@ func dpuWorldIn(in *world) dpuWorld {
 	return w
 }
 
-// forgetBridges deletes what would occupy the next test's manager.
+// forgetBridges deletes what would occupy the next test's manager, and the DPUs, each of which says for all bridges whether something is
+// being installed.
 func (w dpuWorld) forgetBridges() {
 	ctx := context.Background()
-	all := &dpuv1.DPUHCPBridgeList{}
-	w.Expect(w.api.List(ctx, all, client.InNamespace(w.ns))).To(Succeed())
-	for i := range all.Items {
-		b := &all.Items[i]
-		w.Eventually(func(g Gomega) {
-			g.Expect(client.IgnoreNotFound(w.api.Get(ctx, client.ObjectKeyFromObject(b), b))).To(Succeed())
-			b.Finalizers = nil
-			g.Expect(client.IgnoreNotFound(w.api.Update(ctx, b))).To(Succeed())
-			g.Expect(client.IgnoreNotFound(w.api.Delete(ctx, b))).To(Succeed())
-		}).Should(Succeed())
+	for _, all := range []client.ObjectList{&dpuv1.DPUHCPBridgeList{}, &dpf.DPUList{}} {
+		if err := w.api.List(ctx, all); !meta.IsNoMatchError(err) {
+			w.Expect(err).NotTo(HaveOccurred())
+		}
+		for _, o := range items(all) {
+			w.Eventually(func(g Gomega) {
+				asked := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+				g.Expect(client.IgnoreNotFound(w.api.Patch(ctx, o, asked))).To(Succeed())
+				g.Expect(client.IgnoreNotFound(w.api.Delete(ctx, o))).To(Succeed())
+			}).Should(Succeed())
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 const (
 	soakVLAN, soakClients = "162", 4
 	streamAnswers         = 15 * time.Second // or it is cut
+	comesBack             = 6 * time.Minute  // kubelet starts what was killed often after five minutes only
 	clock                 = "15:04:05.000"
 
 	// soakComponents: a pool of few addresses, which come round, and an instance more of each component than one that is away.
@@ -109,7 +110,7 @@ func rehearse(t *testing.T) *rehearsal {
 // containers are ready; the machines of c1 are on another VLAN, so Ready it is not.
 func (r *rehearsal) serves(after string) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, 6*time.Minute) // kubelet starts what was killed often after five minutes only
+	ctx, cancel := context.WithTimeout(r.ctx, comesBack)
 	defer cancel()
 	for part, reasons := range map[string][]string{"DHCPReady": {"Serving"}, "DNSReady": {"Serving"}, "ProxyReady": {"Serving", "InstancesShareNode"}} {
 		must(r.T, scene.Until(ctx, part+" "+after, func(ctx context.Context) error {
@@ -148,12 +149,14 @@ func running(ctx context.Context, component string) ([]string, error) {
 }
 
 // replaced has something done that ends containers of a component, and waits for their successors.
-func (r *rehearsal) replaced(component string, do func()) {
+func (r *rehearsal) replaced(component string, do func(context.Context)) {
 	r.Helper()
-	before, err := running(r.ctx, component)
+	ctx, cancel := context.WithTimeout(r.ctx, comesBack)
+	defer cancel()
+	before, err := running(ctx, component)
 	must(r.T, err)
-	do()
-	r.isWhole(r.ctx, component, before)
+	do(ctx)
+	r.isWhole(ctx, component, before)
 }
 
 func (r *rehearsal) goesWrong(f fault) {
@@ -183,12 +186,12 @@ func (r *rehearsal) lifecycle() (all []fault) {
 		for _, container := range containers {
 			all = append(all,
 				fault{container + " is killed", container == "envoy", func() {
-					r.replaced(component, func() { r.inContainer(r.pod(component), container, "kill -KILL $pid") })
+					r.replaced(component, func(ctx context.Context) { r.inContainer(ctx, r.pod(component), container, "kill -KILL $pid") })
 				}},
-				fault{container + " stands still for 3 s", false, func() { r.inContainer(r.pod(component), container, standsStill) }})
+				fault{container + " stands still for 3 s", false, func() { r.inContainer(r.ctx, r.pod(component), container, standsStill) }})
 		}
 		all = append(all, fault{component + " is made anew", component == "proxy", func() {
-			r.replaced(component, func() { kubectl(r.T, r.ctx, "-n", "clusters", "delete", r.pod(component)) })
+			r.replaced(component, func(ctx context.Context) { kubectl(r.T, ctx, "-n", "clusters", "delete", r.pod(component)) })
 		}})
 	}
 	return all
@@ -248,11 +251,13 @@ func (r *rehearsal) pod(component string) string {
 const standsStill = "kill -STOP $pid && sleep 3 && kill -CONT $pid"
 
 // inContainer runs a command of the shell with the first process of a container as $pid, once that runs, on whichever node its pod is.
-func (r *rehearsal) inContainer(pod, container, command string) {
+func (r *rehearsal) inContainer(ctx context.Context, pod, container, command string) {
 	r.Helper()
+	ctx, cancel := context.WithTimeout(ctx, comesBack)
+	defer cancel()
 	which := fmt.Sprintf(`jsonpath={.spec.nodeName} {.status.containerStatuses[?(@.name==%q)].containerID}`, container)
 	const withPID = `pid=$(ctr -n k8s.io tasks ls | awk -v id="$0" '$1 == id && $3 == "RUNNING" { print $2 }') && [ -n "$pid" ] && `
-	must(r.T, scene.Until(r.ctx, container, func(ctx context.Context) error {
+	must(r.T, scene.Until(ctx, container, func(ctx context.Context) error {
 		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", pod, "-o", which)
 		node, id, _ := strings.Cut(out, " ")
 		if err == nil {
