@@ -38,7 +38,7 @@ test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy,
 	$(LAB) deps
 	$(LAB) build assets envoy
 	mkdir -p $(TIMES)
-	$(TESTENV); trap 'hack/slowest $(TIMES)/*.json || :' EXIT; rm -f $(TIMES)/*.json; \
+	$(TESTENV); trap 'hack/slowest $(TIMES)/*.json; hack/failed $(TIMES)/*.json' EXIT; rm -f $(TIMES)/*.json; \
 	$(TOOL) gotestsum --format pkgname --jsonfile $(TIMES)/tests.json -- -timeout 20m -tags netns -ldflags "-s -w" ./internal/controller ./...; \
 	( cd test/lab; go tool -modfile=../../hack/tools/go.mod gotestsum --format pkgname --jsonfile $(abspath $(TIMES))/lab.json -- ./... ); \
 	( cd hack/release; go tool -modfile=../tools/go.mod gotestsum --format pkgname --jsonfile $(abspath $(TIMES))/release.json -- -count=1 ./... ) # go test's cache does not see other modules' files

@@ -43,9 +43,10 @@ func checks(t *testing.T, ctx context.Context, flags ...string) (checked, error)
 // away, that is the first cause, and the hint brings it back.
 func TestTheCheckSeesAnOperatorComeAndGo(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
-	ready(t, ctx)
 	well := func() {
 		t.Helper()
+		ready(t, ctx)
+		awaitCondition(t, ctx, "clusters", "infra/c1", "Degraded", "False", "") // the scenario before may have left a pod that starts; --wait is for failures
 		c, err := checks(t, ctx, "--wait=2m")
 		must(t, err)
 		for _, s := range c.Steps {
