@@ -32,6 +32,7 @@ const (
 	ignitionFails  = "ignition-fails"
 	noToken        = "no-token"
 	tokenExpired   = "token-expired"
+	tokenRefused   = "token-refused"
 	payloadInvalid = "payload-invalid"
 	noRequest      = "no-csr"
 	otherName      = "csr-for-another-name"
@@ -47,6 +48,6 @@ const (
 var Causes = []string{
 	booting, notRunning, duplicateMAC, otherNetwork, podNetwork, infraRefused, dhcpDown, noAddress, foreignServer, noDiscover, addressInUse, leaseEnded,
 	wrongHostname, dnsDown, endpointMoved, nameMissing, proxyDown, noRoute, policyMissing, backendDown,
-	noHandshake, notYetValid, expired, anotherName, payloadInvalid, ignitionDown, ignitionFails, noToken, tokenExpired,
+	noHandshake, notYetValid, expired, anotherName, payloadInvalid, ignitionDown, ignitionFails, noToken, tokenExpired, tokenRefused,
 	noRequest, otherName, requestPending, requestDenied, noNode, nodeSilent, nodeNotReady, noTunnel,
 }

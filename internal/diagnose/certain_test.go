@@ -69,6 +69,51 @@ func TestATokenOfTheNewConfigSuffices(t *testing.T) {
 	g.Expect(at(f, "ignition")).To(And(HaveField("Outcome", step.OK), HaveField("Says", ContainSubstring("token-c1-22222222"))))
 }
 
+// The ignition server says which config a request named, and no machine.
+func TestARefusalIsOfAWorkerThatHasNoConfig(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"a token of an older config":      {func(f *Facts) { f.Refusals.Is[0].InvolvedObject.Name = "token-c1-0000aaaa" }, tokenRefused},
+		"a worker that was started again": {func(f *Facts) { f.Leases.Is[0].Status.Stages[0].FirstTime = metav1.NewMicroTime(ago(2 * time.Hour)) }, tokenRefused},
+		"in a series": {func(f *Facts) {
+			f.Refusals.Is[0].LastTimestamp, f.Refusals.Is[0].EventTime = metav1.Time{}, metav1.NewMicroTime(ago(time.Minute))
+		}, tokenRefused},
+		"before the worker started":    {func(f *Facts) { f.Refusals.Is[0].LastTimestamp = metav1.NewTime(ago(31 * time.Minute)) }, ""},
+		"of another NodePool":          {func(f *Facts) { f.Refusals.Is[0].InvolvedObject.Name = "token-c1-gpu-91bf131f" }, ""},
+		"of a name that a guest wrote": {func(f *Facts) { f.Refusals.Is[0].InvolvedObject.Name = "token-c1-x; reboot" }, ""},
+		"in words of a later release":  {func(f *Facts) { f.Refusals.Is[0].Message = "Teapot" }, ""},
+		"a worker that has a config":   {func(f *Facts) { f.Leases.Is[0].Status.Stages[0].ReceivedBytes = v1alpha1.MuchReceived }, ""},
+		"a worker that has not asked":  {func(f *Facts) { f.Leases.Is[0].Status.Stages = nil }, ""},
+		"a worker without a lease":     {func(f *Facts) { f.Leases.Is, f.DHCP.Is = nil, nil }, ""},
+		"a token that has expired":     {func(f *Facts) { expiresAt(&f.Tokens.Is[0], ago(time.Hour)) }, tokenExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, f := NewWithT(t), joined()
+			brokenBy[tokenRefused](&f)
+			c.change(&f)
+			if c.want != "" {
+				c.want = Page + c.want
+			}
+			g.Expect(at(f, "ignition").See).To(Equal(c.want))
+		})
+	}
+}
+
+// Ignition gives up at a 401, and asks again after a 511, which is the answer while the config is being made.
+func TestAnUnknownTokenIsAwaited(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	absent(&f)
+	refuses(&f, "Token not found in cache")
+	g.Expect(at(f, "ignition")).To(And(HaveField("See", Page+tokenRefused), HaveField("Says", HavePrefix("the ignition server answered 511 (Token not found in cache) at 2026-11-27T11:40:00Z (+10m0s)"))))
+	f.Machines.Is[0].Started, f.Refusals.Is[0].LastTimestamp = ago(2*time.Minute), metav1.NewTime(ago(time.Minute))
+	g.Expect(at(f, "ignition").Outcome).To(Equal(step.OK))
+	refuses(&f, "Token invalid")
+	f.Refusals.Is[1].LastTimestamp = metav1.NewTime(ago(90 * time.Second))
+	g.Expect(at(f, "ignition")).To(And(HaveField("See", Page+tokenRefused), HaveField("Says", HavePrefix("the ignition server answered 401 (Token invalid)"))), "at once")
+}
+
 // HyperShift writes False when it does not find the token's Secret.
 func TestAMissingSecretIsNoInvalidConfig(t *testing.T) {
 	g, f := NewWithT(t), joined()
@@ -119,6 +164,7 @@ func TestWhatIsUnreadIsNoCause(t *testing.T) {
 		"the DHCPServer":    {func(f *Facts) { unleased(f); f.DHCP = step.Read[*v1alpha1.DHCPServer]{Unread: why} }, "lease", "without the DHCPServer", step.Skip},
 		"events":            {func(f *Facts) { unleased(f); f.Warnings.Unread = why }, "lease", "whether another DHCP server answers it: events not read: " + why, step.Unread},
 		"no lease, no CSR":  {func(f *Facts) { unleased(f); f.Warnings.Unread = why }, "certificate", "it has no lease", step.Warn},
+		"refusals":          {func(f *Facts) { brokenBy[tokenRefused](f); f.Refusals = step.Read[[]corev1.Event]{Unread: why} }, "ignition", "whether the ignition server refused it: its events not read: " + why, step.Unread},
 		"NetworkPolicies":   {func(f *Facts) { brokenBy["network-policy"](f); f.Policies = step.Read[[]string]{Unread: why} }, "backends", "whether a NetworkPolicy is missing is not known: " + why, step.Fail},
 		"no hosted cluster": {func(f *Facts) { brokenBy["network-policy"](f); f.Infra.Spec.HostedClusterRef, f.Policies.Is = nil, nil }, "backends", "no target of ignition answers the proxy: ", step.Fail},
 	} {

@@ -145,6 +145,7 @@ var brokenBy = map[string]func(*Facts){
 	"ignition-down":                func(f *Facts) { absent(f); f.Ignition.Is = []bool{false} },
 	"no-token":                     func(f *Facts) { absent(f); f.Tokens.Is[0].Name = "token-c2-91bf131f" },
 	"token-expired":                func(f *Facts) { absent(f); f.Machines.Is[0].Created = ago(12 * time.Hour) },
+	"token-refused":                func(f *Facts) { absent(f); refuses(f, "Bad header") },
 	"payload-invalid": func(f *Facts) {
 		absent(f)
 		f.NodePools.Is[0].Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolValidGeneratedPayloadConditionType, Reason: "InvalidConfig"}}
@@ -171,6 +172,13 @@ var brokenBy = map[string]func(*Facts){
 		f.Hosted.Is.Nodes["w1"] = n
 	},
 	"no-tunnel": func(f *Facts) { f.Hosted.Is.Tunnels["w1"] = "it answers 500" },
+}
+
+// refuses has the ignition server answer a machine of w1's config, and w1 receive no config.
+func refuses(f *Facts, message string) {
+	f.Leases.Is[0].Status = v1alpha1.DHCPLeaseStatus{Client: "52:54:00:00:01:01", Stages: []v1alpha1.Stage{
+		{Name: v1alpha1.StageIgnitionHello, FirstTime: metav1.NewMicroTime(ago(29 * time.Minute)), Result: v1alpha1.StageForwarded, ReceivedBytes: 2210}}}
+	f.Refusals.Is = append(f.Refusals.Is, corev1.Event{InvolvedObject: corev1.ObjectReference{Name: "token-c1-91bf131f"}, Message: message, LastTimestamp: metav1.NewTime(ago(20 * time.Minute))})
 }
 
 // faulty has a probe find something wrong with a backend.

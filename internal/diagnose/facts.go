@@ -38,6 +38,8 @@ type Facts struct {
 	Machines step.Read[[]Machine]
 	// Tokens is the metadata of the Secrets with Ignition's tokens; their content is never read.
 	Tokens step.Read[[]metav1.ObjectMeta]
+	// Refusals are the Warning events of the ignition server.
+	Refusals step.Read[[]corev1.Event]
 	// Ignition says for each pod behind Service ignition-server whether it is ready; none if there is no such Service.
 	Ignition step.Read[[]bool]
 	// Policies are the names of the NetworkPolicies of the control-plane namespace.

@@ -82,10 +82,7 @@ func (f Facts) noIgnition() step.Step {
 // token looks at the Secrets of all configs of a NodePool: while it replaces its machines, its annotation names the old config, whose token
 // expires (HyperShift, nodepool/token.go).
 func (f Facts) token(w worker, pool *hyperv1.NodePool) step.Step {
-	ours := slices.DeleteFunc(slices.Clone(f.Tokens.Is), func(o metav1.ObjectMeta) bool {
-		hash, is := strings.CutPrefix(o.Name, "token-"+pool.Name+"-")
-		return !is || strings.Contains(hash, "-") // of another NodePool
-	})
+	ours := slices.DeleteFunc(slices.Clone(f.Tokens.Is), func(o metav1.ObjectMeta) bool { return !isTokenOf(pool.Name, o.Name) })
 	if len(ours) == 0 {
 		return fail(noToken, fmt.Sprintf("kubectl -n %s describe nodepool %s: HyperShift makes the token; if it says nothing, restart its operator", pool.Namespace, pool.Name),
 			"no Secret token-%s-* is in %s: the ignition server answers 511 (Token not found)", pool.Name, f.controlPlane())
@@ -104,11 +101,21 @@ func (f Facts) token(w worker, pool *hyperv1.NodePool) step.Step {
 	if age := f.Now.Sub(w.machine.Created); age > oldestToken && f.Hosted.Unread == "" {
 		return fail(tokenExpired, remake(f, w), "the machine was created %s ago and has never joined: the token in its user data lives for %s, and then the ignition server answers 511", age.Round(time.Minute), oldestToken)
 	}
+	if refused, found := f.refused(w, pool.Name); found {
+		return refused
+	}
 	reached := "no machine has fetched its config yet"
 	if slices.ContainsFunc(ours, func(o metav1.ObjectMeta) bool { return o.Annotations[ignitionReached] == "True" }) {
 		reached = "a machine has fetched its config"
 	}
 	return ok("Ignition has a token for NodePool %s (%s): %s", pool.Name, ours[valid].Name, reached)
+}
+
+// isTokenOf says whether a Secret has the name of a token of a NodePool, and not of another whose name begins alike; in an event, a guest's request
+// may have written anything.
+func isTokenOf(pool, secret string) bool {
+	hash, is := strings.CutPrefix(secret, "token-"+pool+"-")
+	return is && !strings.Contains(hash, "-") && len(validation.IsDNS1123Label(hash)) == 0
 }
 
 // expires is when a token does, if that is decided.

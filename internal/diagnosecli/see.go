@@ -92,6 +92,7 @@ func (r reader) see(now time.Time) diagnose.Facts {
 		func() { f.Ignition = r.ignition() },
 		func() { f.Policies = r.policies() },
 		func() { f.Tokens = r.tokens() },
+		func() { f.Refusals = r.refusals() },
 		func() { f.Machines = r.machines() },
 	)
 	f.Hosted = r.hosted(f.HostedCluster, f.Machines.Is)
@@ -156,6 +157,17 @@ func (r reader) policies() (all step.Read[[]string]) {
 		all.Is = append(all.Is, p.Name)
 	}
 	return all
+}
+
+// mostRefusals is how many events of the ignition server are read, at most: what a request names, a guest can invent.
+const mostRefusals = 500
+
+func (r reader) refusals() step.Read[[]corev1.Event] {
+	if r.controlPlane == "" {
+		return step.Read[[]corev1.Event]{}
+	}
+	list, why := read[corev1.EventList](r, r.controlPlane, "events", client.MatchingFields{"reason": diagnose.RefusalReason, "type": corev1.EventTypeWarning}, client.Limit(mostRefusals))
+	return step.Read[[]corev1.Event]{Is: list.Items, Unread: why}
 }
 
 // tokens asks for metadata only, so that no token leaves the API server.

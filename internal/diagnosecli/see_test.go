@@ -64,6 +64,12 @@ func infra() *v1alpha1.Infra {
 	return i
 }
 
+// event is one on a Secret of Ignition's.
+func event(name, reason, kind string) *corev1.Event {
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: name}, Reason: reason, Type: kind,
+		InvolvedObject: corev1.ObjectReference{Kind: "Secret", Namespace: "clusters-c1", Name: "token-c1-91bf131f"}}
+}
+
 func TestWhatAWorkerDependsOnIsRead(t *testing.T) {
 	g, ctx := newGround(t), t.Context()
 	second := infra()
@@ -72,6 +78,7 @@ func TestWhatAWorkerDependsOnIsRead(t *testing.T) {
 		&v1alpha1.DHCPLease{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-dhcp-192.168.100.60", Labels: map[string]string{names.LabelInfra: "c1"}},
 			Spec: v1alpha1.DHCPLeaseSpec{IP: "192.168.100.60", MAC: "52:54:00:00:01:01", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NowMicro()}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "token-c1-91bf131f"}, Data: map[string][]byte{"token": []byte(canary)}},
+		event("refused", "GetPayloadFailed", corev1.EventTypeWarning), event("answered", "GetPayload", corev1.EventTypeNormal), event("mounted", "FailedMount", corev1.EventTypeWarning),
 		&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "same-namespace"}})
 
 	all, meant, err := diagnosecli.Infras(ctx, g.as(""), types.NamespacedName{Namespace: "clusters", Name: "c1"})
@@ -82,6 +89,7 @@ func TestWhatAWorkerDependsOnIsRead(t *testing.T) {
 	g.Expect(f.Leases).To(And(HaveField("Unread", BeEmpty()), HaveField("Is", HaveLen(1))))
 	g.Expect(f.Policies.Is).To(ConsistOf("same-namespace"))
 	g.Expect(f.Tokens.Is).To(ConsistOf(HaveField("Name", "token-c1-91bf131f")))
+	g.Expect(f.Refusals.Is).To(ConsistOf(HaveField("Name", "refused")))
 	g.Expect(f.DHCP).To(Equal(step.Read[*v1alpha1.DHCPServer]{}), "none is there")
 	g.Expect(f.Machines.Unread).To(Equal("the cluster does not serve them"))
 	g.Expect(f.Hosted.Unread).To(Equal("HostedCluster clusters/c1 does not exist"))
@@ -112,6 +120,7 @@ func TestWhichRightIsMissingIsSaid(t *testing.T) {
 	g.Expect(f.NodePools.Unread).To(Equal("you may not list nodepools.hypershift.openshift.io in namespace clusters"))
 	g.Expect(f.Networks.Unread).To(Equal("you may not list network-attachment-definitions.k8s.cni.cncf.io in all namespaces"))
 	g.Expect(f.Tokens.Unread).To(Equal("you may not list secrets in namespace clusters-c1"))
+	g.Expect(f.Refusals.Unread).To(Equal("you may not list events in namespace clusters-c1"))
 	g.Expect(f.Policies.Unread).To(Equal("you may not list networkpolicies.networking.k8s.io in namespace clusters-c1"))
 	g.Expect(f.Hosted.Unread).To(Equal("its HostedCluster is not read: " + f.HostedCluster.Unread))
 }

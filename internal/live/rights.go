@@ -30,7 +30,7 @@ func ofInfra(infra *v1alpha1.Infra) []right {
 		controlPlane := endpoint.ControlPlaneNamespaceOf(cluster)
 		all = append(all, right{"get", hypershift, "hostedclusters", cluster.Namespace}, right{"list", hypershift, "nodepools", cluster.Namespace},
 			right{"list", "discovery.k8s.io", "endpointslices", controlPlane}, right{"list", "networking.k8s.io", "networkpolicies", controlPlane},
-			right{"list", kubevirt, "virtualmachines", controlPlane}, right{"list", kubevirt, "virtualmachineinstances", controlPlane})
+			right{"list", "", "events", controlPlane}, right{"list", kubevirt, "virtualmachines", controlPlane}, right{"list", kubevirt, "virtualmachineinstances", controlPlane})
 	}
 	return all
 }

@@ -60,6 +60,9 @@ front_again() { plane rollout undo deployment/ignition-server-proxy; plane rollo
 # unfaulted waits until the proxy has probed anew, so that the next fault is not taken for this one.
 unfaulted() { timeout 90 bash -c 'while kubectl -n clusters get oproxy c1-proxy -o yaml | grep -q "fault:"; do sleep 1; done'; }
 
+# refuses_anew has an ignition server tell of each refusal again: of many of one config it tells only every five minutes.
+refuses_anew() { plane rollout restart deployment/ignition-server; plane rollout status deployment/ignition-server --timeout=60s; }
+
 hosted() { "$LAB_REPO/test/lab/lab" exec kubectl --kubeconfig "$(standin kubeconfig --cluster c1)" "$@" >&2; }
 
 fault() {

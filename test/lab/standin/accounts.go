@@ -13,7 +13,7 @@ func (c Cluster) accounts() []client.Object {
 	}
 	read, write := []string{"get", "list", "watch"}, []string{"get", "list", "watch", "patch"}
 	var all []client.Object
-	all = append(all, c.account(ignitionServer, allow("", write, "secrets"))...)
+	all = append(all, c.account(ignitionServer, allow("", write, "secrets"), allow("", []string{"create", "patch"}, "events"))...)
 	if !c.hasMachines() {
 		return all
 	}

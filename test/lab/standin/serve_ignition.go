@@ -18,6 +18,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -25,13 +29,15 @@ import (
 type tokenStore interface {
 	Payload(ctx context.Context, token []byte) (config []byte, found bool, err error)
 	Reached(ctx context.Context, token []byte) error
+	// Refused records why the config that a request named was not given.
+	Refused(asked http.Header, why string)
 }
 
 // ignitionPath is HyperShift's: any path directly under the root that begins with /ignition.
 var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
 
 // ignitionHandler answers as HyperShift's ignition server does (ignition-server/cmd/start.go): it checks the path before the token, and an
-// unknown token gets a 511, on which Ignition backs off and retries.
+// unknown token gets a 511, on which Ignition backs off and retries. Its words are that server's.
 func ignitionHandler(tokens tokenStore) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
@@ -44,6 +50,7 @@ func ignitionHandler(tokens tokenStore) http.Handler {
 		token, err := base64.StdEncoding.DecodeString(encoded)
 		if !isBearer || err != nil {
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			tokens.Refused(r.Header, map[bool]string{false: "Bad header", true: "Token invalid"}[isBearer])
 			return
 		}
 		config, found, err := tokens.Payload(r.Context(), token)
@@ -53,6 +60,7 @@ func ignitionHandler(tokens tokenStore) http.Handler {
 			http.Error(w, "Tokens cannot be read", http.StatusInternalServerError)
 		case !found:
 			http.Error(w, "Token not found", http.StatusNetworkAuthenticationRequired)
+			tokens.Refused(r.Header, "Token not found in cache")
 		default:
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			if _, err := w.Write(config); err != nil { //nolint:gosec // JSON that the cluster keeps, not what the request said
@@ -72,6 +80,7 @@ func ignitionHandler(tokens tokenStore) http.Handler {
 type secretTokens struct {
 	client    client.Client
 	namespace string
+	events    record.EventRecorder
 }
 
 func (s secretTokens) find(ctx context.Context, token []byte) (*corev1.Secret, error) {
@@ -105,13 +114,27 @@ func (s secretTokens) Reached(ctx context.Context, token []byte) error {
 	return s.client.Patch(ctx, secret, before)
 }
 
+// Refused makes an event of the Secret that the request's headers name, whether it is there or not.
+func (s secretTokens) Refused(asked http.Header, why string) {
+	pool := asked.Get("NodePool")
+	name := "token-" + pool[strings.LastIndex(pool, "/")+1:] + "-" + asked.Get("TargetConfigVersionHash")
+	s.events.Event(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, corev1.EventTypeWarning, "GetPayloadFailed", why)
+}
+
 // ServeIgnition is the ignition server, which is behind a proxy.
 func ServeIgnition(ctx context.Context, namespace, certDir string) error {
-	c, _, err := Connect("")
+	c, cfg, err := Connect("")
 	if err != nil {
 		return err
 	}
-	return serveTLS(ctx, ignitionPort, certDir, ignitionHandler(secretTokens{c, namespace}))
+	set, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	events := record.NewBroadcaster(record.WithContext(ctx)) // as controller-runtime's: of many events of one Secret it writes few
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: set.CoreV1().Events("")})
+	recorder := events.NewRecorder(scheme, corev1.EventSource{Component: ignitionServer})
+	return serveTLS(ctx, ignitionPort, certDir, ignitionHandler(secretTokens{c, namespace, recorder}))
 }
 
 // ServeIgnitionProxy terminates the workers' TLS and connects to the ignition server: HyperShift's HAProxy, HTTP/1.1 on both sides.
