@@ -182,7 +182,7 @@ func newBridgeStatusCommand() *cobra.Command {
 		Use:   "status NAME",
 		Short: "Show the state of a DPUHCPBridge",
 		Long: "Prints the conditions of a DPUHCPBridge, a row for each of its DPUs, and what will keep them from being installed.\n" +
-			"docs/DPU_BRIDGE.md says what to do about each. What you may not read is left out, and said.\n\n" +
+			"docs/reference/bridge.md says what to do about each condition, docs/DPU_BRIDGE.md about the rest. What you may not read is left out, and said.\n\n" +
 			"Exit code: 0 if DPUs can join, 1 if they cannot (yet), 2 if the bridge cannot be read.",
 		Args: oneName,
 	}

@@ -59,7 +59,7 @@ const (
 	ConditionReady = "Ready"
 )
 
-// Reasons that programs may rely on; docs/DPU_BRIDGE.md lists all reasons.
+// Reasons that programs may rely on; docs/reference/bridge.md lists all reasons.
 const (
 	// ReasonNotReported: the HostedCluster does not have the mirrored condition.
 	ReasonNotReported = "NotReported"
