@@ -141,8 +141,14 @@ func (r *rehearsal) isWhole(ctx context.Context, component string, before []stri
 
 // running are the IDs of a component's containers that are ready.
 func running(ctx context.Context, component string) ([]string, error) {
+	return ofPods(ctx, component, `{{range .status.containerStatuses}}{{if .ready}}{{.containerID}} {{end}}{{end}}`)
+}
+
+// ofPods is what a template prints of a component's pods. One that is being deleted is none of them: on a node that was cut off it may end at any
+// time, and says that it is ready until then.
+func ofPods(ctx context.Context, component, template string) ([]string, error) {
 	out, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "app.kubernetes.io/instance=soak-"+component, "-o",
-		`jsonpath={range .items[*].status.containerStatuses[?(@.ready==true)]}{.containerID}{"\n"}{end}`)
+		"go-template={{range .items}}{{if not .metadata.deletionTimestamp}}"+template+"{{end}}{{end}}")
 	all := strings.Fields(out)
 	slices.Sort(all)
 	return all, err
@@ -186,12 +192,16 @@ func (r *rehearsal) lifecycle() (all []fault) {
 		for _, container := range containers {
 			all = append(all,
 				fault{container + " is killed", container == "envoy", func() {
-					r.replaced(component, func(ctx context.Context) { r.inContainer(ctx, r.pod(component), container, "kill -KILL $pid") })
+					r.replaced(component, func(ctx context.Context) { r.inContainer(ctx, component, container, "kill -KILL $pid") })
 				}},
-				fault{container + " stands still for 3 s", false, func() { r.inContainer(r.ctx, r.pod(component), container, standsStill) }})
+				fault{container + " stands still for 3 s", false, func() { r.inContainer(r.ctx, component, container, standsStill) }})
 		}
 		all = append(all, fault{component + " is made anew", component == "proxy", func() {
-			r.replaced(component, func(ctx context.Context) { kubectl(r.T, ctx, "-n", "clusters", "delete", r.pod(component)) })
+			r.replaced(component, func(ctx context.Context) {
+				pod, err := r.pod(ctx, component, r.chance.Int())
+				must(r.T, err)
+				kubectl(r.T, ctx, "-n", "clusters", "delete", pod)
+			})
 		}})
 	}
 	return all
@@ -241,23 +251,34 @@ func passes(ctx context.Context, d time.Duration) {
 }
 
 // pod is one of a component's, by chance.
-func (r *rehearsal) pod(component string) string {
-	r.Helper()
-	all := strings.Fields(kubectl(r.T, r.ctx, "-n", "clusters", "get", "pods", "-l", "app.kubernetes.io/instance=soak-"+component, "-o", "name"))
-	return all[r.chance.IntN(len(all))]
+func (r *rehearsal) pod(ctx context.Context, component string, chance int) (string, error) {
+	all, err := ofPods(ctx, component, "pod/{{.metadata.name}} ")
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s has no pod", component)
+	}
+	if err != nil {
+		return "", err
+	}
+	return all[chance%len(all)], nil
 }
 
 // standsStill is one command, for beside a load a second one would come much later.
 const standsStill = "kill -STOP $pid && sleep 3 && kill -CONT $pid"
 
-// inContainer runs a command of the shell with the first process of a container as $pid, once that runs, on whichever node its pod is.
-func (r *rehearsal) inContainer(ctx context.Context, pod, container, command string) {
+// inContainer runs a command of the shell in one of a component's pods, with the first process of a container as $pid, once that runs, on
+// whichever node the pod is.
+func (r *rehearsal) inContainer(ctx context.Context, component, container, command string) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(ctx, comesBack)
 	defer cancel()
 	which := fmt.Sprintf(`jsonpath={.spec.nodeName} {.status.containerStatuses[?(@.name==%q)].containerID}`, container)
 	const withPID = `pid=$(ctr -n k8s.io tasks ls | awk -v id="$0" '$1 == id && $3 == "RUNNING" { print $2 }') && [ -n "$pid" ] && `
+	chance := r.chance.Int()
 	must(r.T, scene.Until(ctx, container, func(ctx context.Context) error {
+		pod, err := r.pod(ctx, component, chance)
+		if err != nil {
+			return err
+		}
 		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", pod, "-o", which)
 		node, id, _ := strings.Cut(out, " ")
 		if err == nil {
