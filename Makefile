@@ -81,6 +81,10 @@ e2e-outages: ## What clients meet when nodes die (DEATHS times, 1), are cut off,
 e2e-faults: ## Break each thing of test/lab/faults in turn: `oooi diagnose` names each, and finds nothing in ten healthy boots (an hour: silence has to last).
 	test/lab/e2e/run -tags e2e,faults -timeout 3h -run 'EachFaultIsNamed|TenHealthyBoots'
 
+.PHONY: e2e-changes
+e2e-changes: ## Foretell 25 more changes of a running Infra, make them, and count pods and streams (15 minutes); `make e2e` does eight.
+	test/lab/e2e/run -tags e2e,changes -run TwentyFiveChanges
+
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager

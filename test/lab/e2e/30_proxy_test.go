@@ -124,21 +124,25 @@ func longestGap(ctx context.Context, n *scene.Neighbour, address string, duratio
 	return max(longest, time.Since(last)), ctx.Err()
 }
 
+// allowOtherImages has Infras name images until the test ends.
+func allowOtherImages(t *testing.T, ctx context.Context) {
+	t.Helper()
+	afterwards(t, lab.DeployOperator)
+	kubectl(t, ctx, "-n", "oooi-system", "patch", "deployment", "oooi-controller-manager", "--type=json", "-p",
+		`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--allow-image-override"}]`)
+	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
+}
+
 // A changed image updates the proxy; at no time do two pods have its address.
 func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	ready(t, ctx)
 	_, err := lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "images", "tag", "--force", "e2e.local/envoy:lab", "e2e.local/envoy:other")
 	must(t, err)
-	kubectl(t, ctx, "-n", "oooi-system", "patch", "deployment", "oooi-controller-manager", "--type=json", "-p",
-		`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--allow-image-override"}]`)
-	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
+	allowOtherImages(t, ctx)
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"proxy":{"proxyImage":null}}}}`)
-		if err != nil {
-			return err
-		}
-		return lab.DeployOperator(ctx)
+		return err
 	})
 
 	watchCtx, stop := context.WithCancel(ctx)
