@@ -50,8 +50,9 @@ type Daemon struct {
 	Now func() time.Time
 	Log *slog.Logger
 
-	port       uint16 // 53 except in tests
-	resolvConf string // /etc/resolv.conf except in tests
+	port       uint16        // 53 except in tests
+	resolvConf string        // /etc/resolv.conf except in tests
+	probePause time.Duration // daemon.ProbePause except in tests
 
 	answers *server.Server
 	ready   *daemon.Readiness
@@ -72,7 +73,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err := d.Flags.MakeStateDir(); err != nil {
 		return err
 	}
-	d.port, d.resolvConf = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf")
+	d.port, d.resolvConf, d.probePause = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf"), cmp.Or(d.probePause, daemon.ProbePause)
 	d.ready = daemon.NewReadiness(d.checks()...)
 	d.status = newStatus(daemon.NewStatus(d.Kube, names.InstanceFieldOwner(names.DNSFieldOwner, d.Instance), d.Log), d.ready, d.Instance)
 	d.leases = newLeaseBook(d.Flags.StateDir, d.Now, d.Log)
@@ -89,6 +90,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.group.Go(func() error { return d.leases.follow(ctx, d.republish) })
 	d.group.Go(func() error { return d.stages.Run(ctx) })
 	d.group.Go(func() error { return d.follow(ctx) })
+	d.group.Go(func() error {
+		return (&daemon.Prober{Metrics: probed, Pause: d.probePause, Probes: d.probes, Log: d.Log}).Run(ctx)
+	})
 	return d.group.Wait()
 }
 

@@ -55,6 +55,11 @@ func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluste
 
 func startInstance(t *testing.T, instance int, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
 	t.Helper()
+	return startProbing(t, daemon.ProbePause, instance, port, state, flags, cluster)
+}
+
+func startProbing(t *testing.T, pause time.Duration, instance int, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
+	t.Helper()
 	flags.StateDir, flags.PodIP = state, netip.MustParseAddr("::1")
 	flags.HealthAddress, flags.MetricsAddress = cmp.Or(flags.HealthAddress, "[::1]:0"), "[::1]:0" // any free ports
 	resolvConf := filepath.Join(t.TempDir(), "resolv.conf")
@@ -62,7 +67,7 @@ func startInstance(t *testing.T, instance int, port uint16, state string, flags 
 	r := &running{t: t, state: state, port: port}
 	r.Daemon = &Daemon{
 		Flags: &flags, Name: "c1-dns", Instance: instance, Kube: cluster, Now: time.Now,
-		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf,
+		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf, probePause: pause,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

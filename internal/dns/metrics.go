@@ -5,7 +5,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/cldmnky/oooi/internal/daemon"
 )
+
+var probed = daemon.NewProbeMetrics("dns")
+
+func init() { prometheus.MustRegister(probed) }
 
 var healthyAddresses = promauto.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "oooi_dns_address_healthy",

@@ -23,7 +23,10 @@ import (
 
 // These tests run dig against a daemon as in a pod: dual-homed, in its own network namespace, without root or capabilities. The test binary is
 // also the daemon: with a configuration in the environment it serves instead of testing.
-const envConfig = "OOOI_TEST_DNS_CONFIG"
+const (
+	envConfig  = "OOOI_TEST_DNS_CONFIG"
+	envMetrics = "OOOI_TEST_DNS_METRICS"
+)
 
 func init() {
 	config := os.Getenv(envConfig)
@@ -35,6 +38,12 @@ func init() {
 	d := &Daemon{
 		Flags: &daemon.Flags{ConfigFile: config, PodIP: netip.MustParseAddr(podIP)}, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	if metrics := os.Getenv(envMetrics); metrics != "" { // one of two instances, which have no pod network
+		d.Flags.PodIP, d.Flags.MetricsAddress = netip.Addr{}, metrics
+		if d.Instance, d.probePause = 0, quick; metrics == secondMetrics {
+			d.Instance = 1
+		}
 	}
 	if err := d.Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -12,13 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 	"github.com/cldmnky/oooi/internal/proxy/probe"
 	"github.com/cldmnky/oooi/internal/valid"
 )
-
-// probePause is between two rounds of probes. One probe runs at a time, so that a backend that hangs costs one connection.
-const probePause = 30 * time.Second
 
 // probes are the results of the last round, by target.
 type probes struct {
@@ -31,7 +29,7 @@ type probes struct {
 
 func newProbes() *probes {
 	return &probes{
-		pause: probePause,
+		pause: daemon.ProbePause,
 		found: map[probe.Target]probe.Result{},
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "oooi_proxy_probe_duration_seconds", Help: "Time from the connection to the end of the TLS handshake, through Envoy to the backend.", Buckets: prometheus.ExponentialBuckets(0.002, 2, 12),
