@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 	"github.com/cldmnky/oooi/internal/stages"
@@ -24,11 +25,12 @@ type metrics struct {
 	sent     *prometheus.CounterVec
 	happened *prometheus.CounterVec
 	store    *prometheus.HistogramVec
+	probed   *daemon.ProbeMetrics
 }
 
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		registry: prometheus.NewRegistry(), probed: daemon.NewProbeMetrics("dhcp"),
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_packets_received_total", Help: "Packets received, by kind and outcome."}, []string{"kind", "outcome"}),
 		sent:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_packets_sent_total", Help: "Replies sent, by kind: offer, ack and nak."}, []string{"kind"}),
 		happened: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_events_total", Help: "What people were told of, by reason."}, []string{"reason"}),
@@ -41,7 +43,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	reclaimed := prometheus.NewCounter(prometheus.CounterOpts{Name: "oooi_dhcp_leases_reclaimed_total", Help: "Leases whose time was over and whose address another client got."})
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.received, m.sent, reclaimed, m.happened, m.store, stages.Boots(),
+		m.received, m.sent, reclaimed, m.happened, m.store, m.probed, stages.Boots(),
 		gauge("oooi_dhcp_addresses", "Addresses that the pool can lease.", func() int { return s.counts().size }),
 		gauge("oooi_dhcp_addresses_assigned", "Addresses that are promised to a client.", func() int { return s.counts().active }),
 		gauge("oooi_dhcp_addresses_declined", "Addresses that rest, because a client found them in use.", func() int { now, _ := s.Clock.Now(); return s.Table.Declined(now) }),

@@ -34,11 +34,14 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(envConfig); config != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
-		err := dhcp.Run(ctx, dhcp.Options{
-			Flags:     daemon.Flags{ConfigFile: config, HealthAddress: os.Getenv("OOOI_TEST_HEALTH")},
-			LeaseFile: os.Getenv(envLeases), Clock: clock.New(),
-			Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		}, nil)
+		o := dhcp.Options{Clock: clock.New(), Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		var err error
+		if config == inCluster {
+			err = runOneOfTwo(ctx, o)
+		} else {
+			o.Flags, o.LeaseFile = daemon.Flags{ConfigFile: config, HealthAddress: os.Getenv("OOOI_TEST_HEALTH")}, os.Getenv(envLeases)
+			err = dhcp.Run(ctx, o, nil)
+		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -61,18 +61,19 @@ const (
 // instance is one running daemon.
 type instance struct {
 	Options
-	server    *Server
-	client    client.WithWatch // nil without a cluster
-	disk      *leaselog.Log    // the leases, or the copy of the cluster's leases; may be nil in a cluster
-	machines  *vm.Directory
-	ready     *daemon.Readiness
-	status    *daemon.Status
-	kube      *refusing // nil where leases are in a file
-	metrics   *metrics
-	announcer *announcer
-	changed   chan struct{}
-	news      chan struct{} // signals a change of newest
-	memory    memory        // only follow uses it
+	server     *Server
+	client     client.WithWatch // nil without a cluster
+	disk       *leaselog.Log    // the leases, or the copy of the cluster's leases; may be nil in a cluster
+	machines   *vm.Directory
+	ready      *daemon.Readiness
+	status     *daemon.Status
+	kube       *refusing // nil where leases are in a file
+	metrics    *metrics
+	announcer  *announcer
+	probePause time.Duration
+	changed    chan struct{}
+	news       chan struct{} // signals a change of newest
+	memory     memory        // only follow uses it
 
 	mu        sync.Mutex
 	object    *v1alpha1.DHCPServer // as it is served
@@ -92,16 +93,17 @@ func newInstance(o Options, c client.WithWatch) *instance {
 		Options: o, client: c, machines: vm.NewDirectory(o.Log), ready: daemon.NewReadiness(checkConfig, checkLeases, daemon.CheckForwarding),
 		status:  daemon.NewStatus(c, names.InstanceFieldOwner(names.DHCPFieldOwner, o.Number), o.Log),
 		changed: make(chan struct{}, 1), news: make(chan struct{}, 1), failed: make(chan error, 1),
-		following: func() {}, closePort: func() {},
+		following: func() {}, closePort: func() {}, probePause: daemon.ProbePause,
 	}
 }
 
 // Run serves until the context ends. c is nil where leases are in a file.
-func Run(ctx context.Context, o Options, c client.WithWatch) error {
-	if err := o.MakeStateDir(); err != nil {
+func Run(ctx context.Context, o Options, c client.WithWatch) error { return newInstance(o, c).run(ctx) }
+
+func (i *instance) run(ctx context.Context) error {
+	if err := i.MakeStateDir(); err != nil {
 		return err
 	}
-	i := newInstance(o, c)
 	if err := i.open(ctx); err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func Run(ctx context.Context, o Options, c client.WithWatch) error {
 	if i.client != nil { // a file has no Infra, nor its Prometheus rules
 		i.server.Booted = func(stage string, after time.Duration) { stages.Count(i.infra(), stage, after) }
 	}
-	i.announcer = newAnnouncer(c, o.Log, i.reference)
+	i.announcer = newAnnouncer(i.client, i.Log, i.reference)
 	i.server.Happened = func(h Event) {
 		i.metrics.happened.WithLabelValues(string(h.Type)).Inc()
 		i.announcer.Announce(h)
@@ -121,7 +123,8 @@ func Run(ctx context.Context, o Options, c client.WithWatch) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		i.follow, i.serve, i.keepLeases, i.keepClock, i.keepStatus, i.status.Run, i.announcer.Run,
-		func(ctx context.Context) error { return o.Serve(ctx, i.ready, i.metrics.handler()) },
+		func(ctx context.Context) error { return i.Serve(ctx, i.ready, i.metrics.handler()) },
+		(&daemon.Prober{Metrics: i.metrics.probed, Pause: i.probePause, Probes: i.probes, Log: i.Log}).Run,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

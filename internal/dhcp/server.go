@@ -105,7 +105,11 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			s.Log.Debug("datagram dropped", "from", packet.From, "error", err)
 			continue
 		}
-		lane := s.lanes[s.Table.Rank(m.Client)]
+		rank := s.Table.Rank(m.Client)
+		if c := s.config.Load(); c != nil && c.Probes(m) {
+			m.Kind, rank = wire.Probe, pool.Known // a client of its own, which has two places at most
+		}
+		lane := s.lanes[rank]
 		if !lane.Enter(m.Client) {
 			s.Heard(m.Kind, "crowded-out")
 			continue
@@ -152,7 +156,7 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	if reply, any := s.reply(d); any {
 		if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
 			s.Log.Warn("reply not sent", "client", m.Client, "error", err)
-		} else {
+		} else if m.Kind != wire.Probe {
 			s.Sent(reply.Type)
 		}
 	}

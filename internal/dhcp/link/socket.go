@@ -50,11 +50,29 @@ func Listen(ctx context.Context, server netip.Addr) (*Socket, error) {
 // Overhear opens a socket on the clients' port of that device. The port may be shared: a DHCP client on the same device still gets what is sent
 // to its own address.
 func Overhear(ctx context.Context, server netip.Addr) (*Socket, error) {
-	return listen(ctx, server, wire.ClientPort, func(raw syscall.RawConn) error {
-		var set error
-		err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
-		return errors.Join(err, set)
-	})
+	return listen(ctx, server, wire.ClientPort, sharePort)
+}
+
+// Ask opens a connection from a client's port of our address to a server. Of what comes to that port, only this server's answers are its own:
+// the rest is overheard as before.
+func Ask(ctx context.Context, from, server netip.Addr) (net.Conn, error) {
+	device, err := vlan.InterfaceOf(from)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{
+		LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, wire.ClientPort)),
+		Control: func(_, _ string, raw syscall.RawConn) error {
+			return errors.Join(vlan.BindToDevice(raw, device), sharePort(raw))
+		},
+	}
+	return dialer.DialContext(ctx, "udp4", netip.AddrPortFrom(server, wire.ServerPort).String())
+}
+
+func sharePort(raw syscall.RawConn) error {
+	var set error
+	err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
+	return errors.Join(err, set)
 }
 
 func listen(ctx context.Context, server netip.Addr, port uint16, options ...func(syscall.RawConn) error) (*Socket, error) {

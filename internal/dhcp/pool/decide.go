@@ -105,7 +105,7 @@ func (t *Table) decide(a Ask) Decision {
 		return t.release(a)
 	case wire.Decline:
 		return t.decline(a)
-	case wire.Inform:
+	case wire.Inform, wire.Probe:
 		hostname := t.hostname(a.Current, t.machines.Owner(a.Client.MAC), a)
 		return Decision{Do: Ack, Record: lease.Record{Hostname: hostname}, Why: "informed"}
 	}
@@ -122,7 +122,7 @@ func (t *Table) astray(a Ask) string {
 		return "address-of-another-subnet"
 	case a.Kind == wire.Inform && !a.Current.IsValid():
 		return "inform-without-address"
-	case t.config.KnownOnly && t.isStranger(a):
+	case t.config.KnownOnly && a.Kind != wire.Probe && t.isStranger(a):
 		return "unknown-client"
 	}
 	return ""

@@ -29,6 +29,8 @@ const (
 	Release    Kind = "release"
 	Decline    Kind = "decline"
 	Inform     Kind = "inform"
+	// Probe is an INFORM of an instance: of another, or our own.
+	Probe Kind = "probe"
 )
 
 // Message is one client's message, parsed once.
