@@ -34,14 +34,14 @@ type ProbeMetrics struct {
 	took    *prometheus.HistogramVec
 }
 
-// NewProbeMetrics makes those of a component, dns or dhcp.
-func NewProbeMetrics(component string) *ProbeMetrics {
+// NewProbeMetrics makes them by their names.
+func NewProbeMetrics(success, took string) *ProbeMetrics {
 	return &ProbeMetrics{
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "oooi_" + component + "_probe_success", Help: "1 while the instance at this address answers on the VLAN as it should.",
+			Name: success, Help: "1 while the instance at this address answers on the VLAN as it should.",
 		}, []string{"protocol", "address"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "oooi_" + component + "_probe_duration_seconds", Help: "Time from a probe's question to a good answer.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+			Name: took, Help: "Time from a probe's question to a good answer.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"protocol"}),
 	}
 }

@@ -25,7 +25,7 @@ func resultsOf(t *testing.T, m *ProbeMetrics) (success map[string]float64, good 
 	success = map[string]float64{}
 	for _, family := range families {
 		for _, one := range family.GetMetric() {
-			if family.GetName() == "oooi_dns_probe_success" {
+			if family.GetName() == "success" {
 				success[one.GetLabel()[0].GetValue()] = one.GetGauge().GetValue()
 			}
 			good += one.GetHistogram().GetSampleCount()
@@ -37,7 +37,7 @@ func resultsOf(t *testing.T, m *ProbeMetrics) (success map[string]float64, good 
 // What stands still costs one probe its patience, and neither ends the round nor delays the next.
 func TestAnInstanceThatStandsStillIsToldOfAfterOneRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, m := NewWithT(t), NewProbeMetrics("dns")
+		g, m := NewWithT(t), NewProbeMetrics("success", "took")
 		hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		answers := func(context.Context) error { return nil }
 		second := hangs

@@ -78,7 +78,9 @@ func newPair(t *testing.T) *pair {
 	for number, host := range []string{"srv", "second"} {
 		socket := p.Path(fmt.Sprint("api", number))
 		ctx, cut := context.WithCancel(t.Context())
-		go func() { _ = (&daemon.APIProxy{Socket: socket, Cluster: cluster.Admin, Log: slog.New(slog.DiscardHandler)}).Run(ctx) }()
+		go func() {
+			_ = (&daemon.APIProxy{Socket: socket, Cluster: cluster.Admin, Log: slog.New(slog.DiscardHandler)}).Run(ctx)
+		}()
 		g.Eventually(func() error { return os.Chmod(socket, 0o777) }, 10*time.Second).Should(Succeed())
 		cmd := p.Pod(host, self)
 		cmd.Env = append(os.Environ(), envConfig+"="+inCluster, fmt.Sprint(envInstance, "=", number), envSocket+"="+socket)

@@ -9,7 +9,7 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 )
 
-var probed = daemon.NewProbeMetrics("dns")
+var probed = daemon.NewProbeMetrics("oooi_dns_probe_success", "oooi_dns_probe_duration_seconds")
 
 func init() { prometheus.MustRegister(probed) }
 
