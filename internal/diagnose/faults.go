@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -25,7 +26,7 @@ func (f Facts) FaultOf(backend string) *v1alpha1.BackendFault {
 
 // faulty is the first essential backend whose TLS keeps workers out. Ignition's HTTP answer is judged with what it depends on.
 func (f Facts) faulty() (is step.Step, found bool) {
-	for _, name := range essential {
+	for _, name := range endpoint.Essential {
 		fault := f.FaultOf(name)
 		if fault == nil {
 			continue

@@ -91,9 +91,6 @@ func serving(all []v1alpha1.Instance) string {
 	return strings.Join(ready, " and ")
 }
 
-// essential are the endpoints without which no worker becomes Ready.
-var essential = []string{"api", "ignition", "konnectivity"}
-
 func namesServed(f Facts) step.Step {
 	switch d := f.DNS; {
 	case d.Unread != "":
@@ -151,7 +148,7 @@ func hosts(infra *v1alpha1.Infra) string {
 	var all []string
 	for _, e := range infra.Status.Endpoints {
 		for _, host := range e.Hostnames {
-			if _, err := netip.ParseAddr(host); err != nil && slices.Contains(essential, e.Name) {
+			if _, err := netip.ParseAddr(host); err != nil && slices.Contains(endpoint.Essential, e.Name) {
 				all = append(all, host)
 			}
 		}
@@ -193,7 +190,7 @@ func backendsAnswer(f Facts) step.Step {
 		return skip("no backends are known without the ProxyServer")
 	}
 	for _, b := range f.Proxy.Is.Status.Backends {
-		if b.Healthy > 0 || !slices.Contains(essential, b.Name) {
+		if b.Healthy > 0 || !slices.Contains(endpoint.Essential, b.Name) {
 			continue
 		}
 		if b.Name == "ignition" && f.ignitionIsDown() {

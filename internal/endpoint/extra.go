@@ -60,6 +60,9 @@ func Allows(allowed []netip.Prefix, a netip.Addr) bool {
 // ofControlPlane are the names of the control plane's endpoints.
 var ofControlPlane = []string{"api", "ignition", "oauth", "konnectivity", "metrics-proxy"}
 
+// Essential are the endpoints without which no worker becomes Ready.
+var Essential = []string{"api", "ignition", "konnectivity"}
+
 // clashes says whether e clashes with an endpoint of the table, or with one that it will have once the control plane is published.
 func (t *Table) clashes(e Endpoint) bool {
 	others := slices.Clone(t.Endpoints)

@@ -12,6 +12,10 @@ import (
 // noBackend is the reason of a proxy that serves, but some of whose backends do not answer.
 const noBackend = "BackendsUnhealthy"
 
+// probeFails is the reason of backends that all answer, where the proxy's probe finds that a worker refuses what one of them serves. True, since
+// nobody here can tell for whom a tenant's certificate is meant, nor may the operator do anything about it.
+const probeFails = "ProbeFails"
+
 // backends counts a proxy's backends, except those of *.apps, which have a condition of their own.
 type backends struct {
 	total    int
@@ -19,6 +23,8 @@ type backends struct {
 	away     []string // a sentence for each one without a target that answers
 	uncalled []string // the names of those that the proxy has not tried yet
 	partly   []string // a sentence for each one that answers, and of whose targets the proxy does not know all
+	faulty   []string // a sentence for each one that answers, and in which the probe found a fault
+	keepOut  bool     // one of these is an endpoint without which no worker joins
 }
 
 func backendsOf(s *v1alpha1.ProxyServer) backends {
@@ -36,6 +42,10 @@ func backendsOf(s *v1alpha1.ProxyServer) backends {
 			all.answer++
 			if message := s.Status.Backends[at].Message; message != "" {
 				all.partly = append(all.partly, b.Name+": "+message)
+			}
+			if fault := faultOf(s, at); fault != nil {
+				all.faulty = append(all.faulty, b.Name+": "+fault.Message)
+				all.keepOut = all.keepOut || slices.Contains(endpoint.Essential, b.Name)
 			}
 		default:
 			all.away = append(all.away, b.Name+": "+why(b, s.Status.Backends[at]))
@@ -67,7 +77,22 @@ func (b backends) verdict() verdict {
 	case len(b.uncalled) > 0:
 		return no(kind, "Progressing", "the proxy has not tried yet: "+strings.Join(b.uncalled, ", "))
 	}
-	return yes(kind, "Answering", strings.Join(append([]string{"every endpoint has a backend that answers"}, b.partly...), "; "))
+	answer := strings.Join(append([]string{"every endpoint has a backend that answers"}, b.partly...), "; ")
+	if len(b.faulty) > 0 {
+		answer += "; who connects through the proxy refuses it: " + strings.Join(b.faulty, "; ")
+	}
+	if b.keepOut {
+		return yes(kind, probeFails, answer)
+	}
+	return yes(kind, "Answering", answer)
+}
+
+// faultOf is what the probe found in a backend's answer. The first instance says so; while it is away, its word is old.
+func faultOf(s *v1alpha1.ProxyServer, at int) *v1alpha1.BackendFault {
+	if !v1alpha1.InstanceAt(s.Status.Instances, s.Spec.NetworkConfig.ServerIP).Ready {
+		return nil
+	}
+	return s.Status.Backends[at].Fault
 }
 
 // healthy is the count behind the verdict; empty while nothing is counted.

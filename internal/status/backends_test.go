@@ -74,3 +74,41 @@ func TestASidecarThatOnlyCountsIsUnderstood(t *testing.T) {
 	g.Expect(behind(ofService, v1alpha1.BackendStatus{}).Reason).To(Equal("Progressing"))
 	g.Expect(behind(ofService, v1alpha1.BackendStatus{Message: "service clusters-c1/ignition-server does not exist"}).Reason).To(Equal(noBackend))
 }
+
+// What the probe finds is told, and turns nothing: no pod waits for another because of a tenant's certificate.
+func TestAFaultThatTheProbeFoundIsTold(t *testing.T) {
+	expired := &v1alpha1.BackendFault{Reason: v1alpha1.FaultExpired, Message: "its certificate expired"}
+	for name, c := range map[string]struct {
+		counted              []v1alpha1.BackendStatus
+		away                 bool // the first instance, which says so
+		behind, ready, tells string
+	}{
+		"of the API":           {[]v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1, Fault: expired}, {Name: "oauth", Healthy: 1, Total: 1}}, false, "True/ProbeFails", "True/ProbeFails", "api: its certificate expired"},
+		"of oauth":             {[]v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1}, {Name: "oauth", Healthy: 1, Total: 1, Fault: expired}}, false, "True/Answering", "True/Serving", "oauth: its certificate expired"},
+		"that may be over":     {[]v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1, Fault: expired}, {Name: "oauth", Healthy: 1, Total: 1}}, true, "True/Answering", "True/Serving", "every endpoint has a backend that answers"},
+		"of what answers not":  {[]v1alpha1.BackendStatus{{Name: "api", Message: "no pod", Fault: expired}, {Name: "oauth", Healthy: 1, Total: 1}}, false, "False/BackendsUnhealthy", "False/BackendsUnhealthy", "api: no pod"},
+		"while another is off": {[]v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1, Fault: expired}, {Name: "oauth", Message: "no pod"}}, false, "False/BackendsUnhealthy", "False/BackendsUnhealthy", "oauth: no pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, children := NewWithT(t), allServe()
+			server := children.Proxy()
+			server.Spec.NetworkConfig.ServerIP = "192.168.100.3"
+			server.Spec.Backends, server.Status.Backends = []v1alpha1.ProxyBackend{{Name: "api"}, {Name: "oauth"}}, c.counted
+			server.Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.3", Ready: !c.away}}
+			before := server.DeepCopy()
+			before.Status.Conditions = accepted()
+			proxy := Child(seen(before, observe.Rollout{Exists: true, Current: true, Ready: true}), Outcome{}, morning).Conditions
+			if c.behind != "False/BackendsUnhealthy" {
+				g.Expect(said(proxy, v1alpha1.ConditionReady)).To(Equal("True/Serving"), "of the pod")
+			}
+			got := Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, children, Outcome{}, morning).Conditions
+			g.Expect(said(got, v1alpha1.ConditionBackendsHealthy)).To(Equal(c.behind))
+			g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionBackendsHealthy).Message).To(HaveSuffix(c.tells))
+			g.Expect(said(got, v1alpha1.ConditionReady)).To(Equal(c.ready))
+			if c.ready == "True/ProbeFails" {
+				g.Expect(said(got, v1alpha1.ConditionDegraded)).To(Equal("False/AsExpected"))
+				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(And(HavePrefix("every service runs, but no worker"), HaveSuffix(c.tells)))
+			}
+		})
+	}
+}
