@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
-	"github.com/cldmnky/oooi/internal/stages"
 )
 
 // mostAsking clients are remembered before they have an address. Who floods us with more costs others the count of their boots, if these are no
@@ -26,12 +26,12 @@ func (d *discovers) hears(m wire.Message, now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, before := d.first[m.Client]
-	if m.Kind != wire.Discover || before && now.Sub(at) <= stages.LongestBoot {
+	if m.Kind != wire.Discover || before && now.Sub(at) <= boot.Longest {
 		return at
 	}
 	if len(d.first) >= mostAsking && now.Sub(d.swept) > time.Minute { // not for each message of a flood
 		d.swept = now
-		maps.DeleteFunc(d.first, func(_ lease.Client, at time.Time) bool { return now.Sub(at) > stages.LongestBoot })
+		maps.DeleteFunc(d.first, func(_ lease.Client, at time.Time) bool { return now.Sub(at) > boot.Longest })
 	}
 	if len(d.first) < mostAsking {
 		d.first[m.Client] = now
@@ -57,10 +57,10 @@ func (s *Server) booted(m wire.Message, asked time.Time, all []written) {
 		now, _ := s.Clock.Now()
 		on := s.SwitchedOn(w.stored.VM)
 		switch {
-		case !on.IsZero() && now.Sub(on) <= stages.LongestBoot:
-			s.Booted(stages.PowerOnToLease, now.Sub(on))
+		case !on.IsZero() && now.Sub(on) <= boot.Longest:
+			s.Booted(boot.PowerOnToLease, now.Sub(on))
 		case !asked.IsZero():
-			s.Booted(stages.DiscoverToLease, now.Sub(asked))
+			s.Booted(boot.DiscoverToLease, now.Sub(asked))
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
-	"github.com/cldmnky/oooi/internal/stages"
 )
 
 // counts are the boots that a server counts from now on.
@@ -27,7 +27,7 @@ func TestABootIsCountedOnce(t *testing.T) {
 	on[l.machines.has("worker-1", "aa").Name] = l.now()
 	l.passes(20 * time.Second)
 	ip := l.binds("aa")
-	g.Expect(*counted).To(Equal([]string{stages.PowerOnToLease + " 20s"}))
+	g.Expect(*counted).To(Equal([]string{boot.PowerOnToLease + " 20s"}))
 
 	l.passes(25 * time.Hour)
 	acked(t, l.renews("aa", ip)) // is written
@@ -40,7 +40,7 @@ func TestABootIsCountedOnce(t *testing.T) {
 	l.discover("aa")
 	l.passes(4 * time.Second)
 	l.binds("aa")
-	g.Expect((*counted)[1:]).To(Equal([]string{stages.DiscoverToLease + " 4s"}), "it was switched on yesterday")
+	g.Expect((*counted)[1:]).To(Equal([]string{boot.DiscoverToLease + " 4s"}), "it was switched on yesterday")
 }
 
 func TestABootOfWhatIsNoVirtualMachineBeginsWithItsDiscover(t *testing.T) {
@@ -54,7 +54,7 @@ func TestABootOfWhatIsNoVirtualMachineBeginsWithItsDiscover(t *testing.T) {
 	l.releases("bb", last)
 	l.passes(time.Minute)
 	l.binds("cc")
-	g.Expect(*counted).To(Equal([]string{stages.DiscoverToLease + " 2m0s"}), "the pool was full")
+	g.Expect(*counted).To(Equal([]string{boot.DiscoverToLease + " 2m0s"}), "the pool was full")
 	g.Expect(l.server.discovers.first).To(BeEmpty())
 }
 
@@ -85,7 +85,7 @@ func TestWhoAskIsRememberedWithinBounds(t *testing.T) {
 	}
 	g.Expect(d.first).To(HaveLen(mostAsking))
 	g.Expect(ask(1, epoch.Add(time.Minute))).To(Equal(epoch))
-	later := epoch.Add(stages.LongestBoot + time.Second)
+	later := epoch.Add(boot.Longest + time.Second)
 	g.Expect(ask(1, later)).To(Equal(later), "that was another boot")
 	g.Expect(d.first).To(HaveLen(1))
 	for n := range 2 * mostAsking {

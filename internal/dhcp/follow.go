@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/stages"
 )
 
 // follow applies each change of the configuration.
@@ -56,7 +56,7 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	i.object = object
 	i.mu.Unlock()
 	if i.client != nil {
-		stages.WillCount(i.infra(), stages.PowerOnToLease, stages.DiscoverToLease)
+		boot.WillCount(i.infra(), boot.PowerOnToLease, boot.DiscoverToLease)
 	}
 	i.start(ctx, port)
 	i.ready.Set(checkConfig, nil)

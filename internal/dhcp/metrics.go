@@ -12,10 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
-	"github.com/cldmnky/oooi/internal/stages"
 )
 
 // metrics of the daemon, named after Kea's statistics (docs/STATIC_IPAM.md#metrics). Labels have few values: never an address, never a client.
@@ -44,7 +44,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	reclaimed := prometheus.NewCounter(prometheus.CounterOpts{Name: "oooi_dhcp_leases_reclaimed_total", Help: "Leases whose time was over and whose address another client got."})
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.received, m.sent, reclaimed, m.happened, m.store, m.probed, stages.Boots(),
+		m.received, m.sent, reclaimed, m.happened, m.store, m.probed, boot.Times(),
 		gauge("oooi_dhcp_addresses", "Addresses that the pool can lease.", func() int { return s.counts().size }),
 		gauge("oooi_dhcp_addresses_assigned", "Addresses that are promised to a client.", func() int { return s.counts().active }),
 		gauge("oooi_dhcp_addresses_declined", "Addresses that rest, because a client found them in use.", func() int { now, _ := s.Clock.Now(); return s.Table.Declined(now) }),

@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/vm"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/stages"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -113,7 +113,7 @@ func (i *instance) run(ctx context.Context) error {
 	i.metrics = newMetrics(i.server)
 	i.server.SwitchedOn = i.machines.Started
 	if i.client != nil { // a file has no Infra, nor its Prometheus rules
-		i.server.Booted = func(stage string, after time.Duration) { stages.Count(i.infra(), stage, after) }
+		i.server.Booted = func(stage string, after time.Duration) { boot.Count(i.infra(), stage, after) }
 	}
 	i.announcer = newAnnouncer(i.client, i.Log, i.reference)
 	i.server.Happened = func(h Event) {

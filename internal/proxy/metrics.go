@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/stages"
 )
 
@@ -17,7 +18,7 @@ func (p *Proxy) metrics() http.Handler {
 		p.gauge("oooi_proxy_ready", "1 while nothing keeps the proxy from serving.", func() bool { return p.ready.Problem() == nil }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "oooi_proxy_backends_unanswered", Help: "Backends with no target that answers."}, p.unanswered),
 	)
-	registry.MustRegister(append(stages.Metrics(), stages.Boots(), p.probes)...)
+	registry.MustRegister(append(stages.Metrics(), boot.Times(), p.probes)...)
 	// Plain text, uncompressed: Envoy's text is appended.
 	own := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

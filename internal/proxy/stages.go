@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/proxy/hellos"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
@@ -56,7 +57,7 @@ func (p *Proxy) followLeases(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case infra := <-p.infra:
-		stages.WillCount(p.Namespace+"/"+infra, stages.LeaseToIgnition, stages.LeaseToKonnectivity)
+		boot.WillCount(p.Namespace+"/"+infra, boot.LeaseToIgnition, boot.LeaseToKonnectivity)
 		p.stages.Follow(ctx, infra)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -29,7 +30,7 @@ func (b *Book) write(ctx context.Context, w worker) (err error) {
 		times := counted(lease, w.saw)
 		if err = b.patch(ctx, lease, status); err == nil {
 			for stage, after := range times {
-				Count(b.infra, stage, after)
+				boot.Count(b.infra, stage, after)
 			}
 		}
 		if !apierrors.IsConflict(err) {

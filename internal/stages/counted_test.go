@@ -10,18 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
 // boots are how many an Infra counts at a stage, and the sum of their seconds.
 func boots(g Gomega, infra, stage string) (uint64, float64) {
 	m := &dto.Metric{}
-	g.Expect(took.WithLabelValues(infra, stage).(prometheus.Metric).Write(m)).To(Succeed())
+	g.Expect(boot.Times().WithLabelValues(infra, stage).(prometheus.Metric).Write(m)).To(Succeed())
 	return m.Histogram.GetSampleCount(), m.Histogram.GetSampleSum()
 }
 
 // uncounted takes back what a former run of the test counted.
-func uncounted(infra string) { took.DeletePartialMatch(prometheus.Labels{"infra": infra}) }
+func uncounted(infra string) { boot.Times().DeletePartialMatch(prometheus.Labels{"infra": infra}) }
 
 func after(s v1alpha1.Stage, since time.Time, took time.Duration) v1alpha1.Stage {
 	s.FirstTime = metav1.NewMicroTime(since.Add(took))
@@ -49,7 +50,7 @@ func TestABootIsCountedOnceByWhoeverWroteIt(t *testing.T) {
 	anew := New(api, "default", s.books[0].log)
 	anew.infra = s.books[0].infra
 	g.Expect(anew.write(t.Context(), worker{lease: s.lease().Name, client: mac, saw: []v1alpha1.Stage{config, joined}})).To(Succeed())
-	for stage, seconds := range map[string]float64{LeaseToIgnition: 20, LeaseToKonnectivity: 50} {
+	for stage, seconds := range map[string]float64{boot.LeaseToIgnition: 20, boot.LeaseToKonnectivity: 50} {
 		g.Eventually(func(g Gomega) { // it is counted once the API server has answered
 			n, _ := boots(g, "default/counted", stage)
 			g.Expect(n).To(BeEquivalentTo(1), stage)
@@ -71,8 +72,8 @@ func TestWhatIsNoBootIsNotCounted(t *testing.T) {
 		told, saw []v1alpha1.Stage
 		counts    map[string]time.Duration
 	}{
-		"a whole boot":  {&since, nil, []v1alpha1.Stage{config, joined}, map[string]time.Duration{LeaseToIgnition: time.Minute, LeaseToKonnectivity: 2 * time.Minute}},
-		"in two writes": {&since, []v1alpha1.Stage{config}, []v1alpha1.Stage{joined}, map[string]time.Duration{LeaseToKonnectivity: 2 * time.Minute}},
+		"a whole boot":  {&since, nil, []v1alpha1.Stage{config, joined}, map[string]time.Duration{boot.LeaseToIgnition: time.Minute, boot.LeaseToKonnectivity: 2 * time.Minute}},
+		"in two writes": {&since, []v1alpha1.Stage{config}, []v1alpha1.Stage{joined}, map[string]time.Duration{boot.LeaseToKonnectivity: 2 * time.Minute}},
 		"a worker that joined before this was noted":    {&since, nil, []v1alpha1.Stage{joined}, nil},
 		"a handshake or a refusal is no config":         {&since, nil, []v1alpha1.Stage{handshake, joined}, nil},
 		"nobody is behind konnectivity":                 {&since, []v1alpha1.Stage{config}, []v1alpha1.Stage{unheard}, nil},
@@ -92,14 +93,4 @@ func TestWhatIsNoBootIsNotCounted(t *testing.T) {
 			NewWithT(t).Expect(times).To(Equal(c.counts))
 		})
 	}
-	g := NewWithT(t)
-	uncounted("default/none")
-	WillCount("default/none", LeaseToIgnition)
-	Count("default/none", LeaseToIgnition, LongestBoot+time.Second)
-	n, _ := boots(g, "default/none", LeaseToIgnition)
-	g.Expect(n).To(BeZero(), "it is a worker that begins anew")
-	Count("default/none", LeaseToIgnition, -time.Second)
-	n, sum := boots(g, "default/none", LeaseToIgnition)
-	g.Expect(n).To(BeEquivalentTo(1))
-	g.Expect(sum).To(BeZero(), "two nodes' clocks differ")
 }
