@@ -123,8 +123,8 @@ type ServerReference struct {
 	Name ObjectName `json:"name"`
 }
 
-// StageName is a step of a worker's boot that a daemon sees.
-// +kubebuilder:validation:Enum=NameAsked;IgnitionHello;APIHello;KonnectivityHello;UnmatchedHello
+// StageName is a step of a worker's boot that a daemon or the operator sees.
+// +kubebuilder:validation:Enum=NameAsked;IgnitionHello;APIHello;KonnectivityHello;NodeReady;UnmatchedHello
 type StageName string
 
 const (
@@ -136,12 +136,14 @@ const (
 	StageAPIHello StageName = "APIHello"
 	// StageKonnectivityHello: it sent one for konnectivity.
 	StageKonnectivityHello StageName = "KonnectivityHello"
+	// StageNodeReady: its new Node in the hosted cluster is Ready.
+	StageNodeReady StageName = "NodeReady"
 	// StageUnmatchedHello: it sent one with a server name that no backend of the proxy has, or without any.
 	StageUnmatchedHello StageName = "UnmatchedHello"
 )
 
 // BootStages are all stages, in the order of a boot.
-var BootStages = [...]StageName{StageNameAsked, StageIgnitionHello, StageAPIHello, StageKonnectivityHello, StageUnmatchedHello}
+var BootStages = [...]StageName{StageNameAsked, StageIgnitionHello, StageAPIHello, StageKonnectivityHello, StageNodeReady, StageUnmatchedHello}
 
 // StageResult is what became of a hello.
 // +kubebuilder:validation:Enum=Forwarded;NoTarget
@@ -157,13 +159,15 @@ const (
 // MuchReceived is the number of bytes that no TLS handshake and no refusal has. The smallest Ignition config that we know, the lab's, takes 10 KiB.
 const MuchReceived = 8 << 10
 
-// Stage is one step of a worker's boot. It is written when a daemon first sees it, and again only when a hello gets further: first no
+// Stage is one step of a worker's boot. It is written when it is first seen, and again only when a hello gets further: first no
 // target, then one, then bytes, then 8 KiB of them.
 type Stage struct {
 	// NameAsked: DNS answered a name of the hosted cluster. IgnitionHello, APIHello, KonnectivityHello: the proxy received a TLS
-	// ClientHello for that backend. UnmatchedHello: it received one for no backend.
+	// ClientHello for that backend. UnmatchedHello: it received one for no backend. NodeReady: the operator saw in the hosted cluster
+	// that the worker's new Node is Ready; only where it watches Nodes for *.apps.
 	Name StageName `json:"name"`
-	// When a daemon first saw it, by the clock of the daemon's node.
+	// When it was first seen, by the clock of the daemon's node. Of NodeReady: since when the Node says that it is Ready, but not later
+	// than the operator saw it, nor earlier than the lease began.
 	FirstTime metav1.MicroTime `json:"firstTime"`
 	// The name that the worker asked DNS for, or sent the proxy as its server name (SNI), when firstTime was written.
 	// +optional
@@ -179,7 +183,8 @@ type Stage struct {
 	ReceivedBytes int64 `json:"receivedBytes,omitempty"`
 }
 
-// DHCPLeaseStatus is what the DNS servers and proxies of the Infra saw of the worker that has the lease. Nothing is decided by it.
+// DHCPLeaseStatus is what the DNS servers and proxies of the Infra, and the operator, saw of the worker that has the lease. Nothing is
+// decided by it.
 type DHCPLeaseStatus struct {
 	// Whom the stages are of: a MAC address or, of a client without, its client identifier. If the spec names another, the address has
 	// changed hands, and the stages are none of its holder's.
@@ -217,6 +222,7 @@ type DHCPLeaseStatus struct {
 // +kubebuilder:printcolumn:name="Ignition-Bytes",type=integer,priority=1,JSONPath=`.status.stages[?(@.name=="IgnitionHello")].receivedBytes`
 // +kubebuilder:printcolumn:name="API",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="APIHello")].firstTime`
 // +kubebuilder:printcolumn:name="Konnectivity",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="KonnectivityHello")].firstTime`
+// +kubebuilder:printcolumn:name="Node-Ready",type=date,priority=1,JSONPath=`.status.stages[?(@.name=="NodeReady")].firstTime`
 // +kubebuilder:printcolumn:name="Unmatched",type=string,priority=1,JSONPath=`.status.stages[?(@.name=="UnmatchedHello")].serverName`
 type DHCPLease struct {
 	metav1.TypeMeta   `json:",inline"`

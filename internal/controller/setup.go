@@ -105,6 +105,7 @@ func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others 
 		late:    &lateKinds{kinds: kinds, discovery: resources, cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}
+	guests.Boots = joins{manager.GetAPIReader(), p.status, manager.GetLogger().WithName("boots")}
 	p.turnstile = &turnstile{served: p.observe.Served}
 	if err := p.index(groups); err != nil {
 		return err

@@ -24,7 +24,7 @@ func noting(look func(worker, Facts) step.Step, stages ...v1alpha1.StageName) fu
 	}
 }
 
-// did tells what the daemons saw of a worker since its start; empty if they saw nothing, or write no stages yet.
+// did tells what the daemons and the operator saw of a worker since its start; empty if they saw nothing, or write no stages yet.
 func (w worker) did(stages ...v1alpha1.StageName) string {
 	if w.lease == nil {
 		return ""
@@ -48,6 +48,8 @@ func (w worker) tells(s v1alpha1.Stage) string {
 		return fmt.Sprintf("asked for %s %s", cmp.Or(s.ServerName, "a name"), at)
 	case s.Name == v1alpha1.StageUnmatchedHello:
 		return fmt.Sprintf("sent the proxy %s %s, for which it has no backend", cmp.Or(s.ServerName, "no server name"), at)
+	case s.Name == v1alpha1.StageNodeReady:
+		return "became a Ready Node " + at
 	case s.Result == v1alpha1.StageNoTarget:
 		return fmt.Sprintf("tried %s %s, and no target accepted the connection", whom, at)
 	case s.ReceivedBytes >= v1alpha1.MuchReceived:

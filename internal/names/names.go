@@ -145,7 +145,7 @@ const (
 	DNSFieldOwner     = "oooi-dns"
 	ProxyFieldOwner   = "oooi-proxy"
 	CLIFieldOwner     = "oooi-cli"
-	// StagesFieldOwner is one for all daemons: what each saw first stays, and a lease has one entry of managed fields for it.
+	// StagesFieldOwner is one for all daemons and the operator: what each saw first stays, and a lease has one entry of managed fields for it.
 	StagesFieldOwner = "oooi-stages"
 )
 

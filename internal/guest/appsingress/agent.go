@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,6 +35,12 @@ type agent struct {
 	made    types.UID // a Service that a write created and no watch has shown yet
 	madeAt  time.Time
 	settled bool // the current visit has read everything
+
+	boots   Boots
+	began   time.Time
+	joining []Joined // to be told, the longest waiting first
+	joined  chan struct{}
+	turns   *rate.Limiter
 }
 
 // shownSoon is how late a watch may show a Service that we created. One that it does not show by then was deleted before.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -25,6 +26,8 @@ type Clusters struct {
 	Patience time.Duration
 	// LookEvery is the shortest time between two reads of a kubeconfig.
 	LookEvery time.Duration
+	// Boots are told of workers that join; nil: nobody is.
+	Boots Boots
 
 	secrets visits.SecretSource
 	changed func(types.NamespacedName)
@@ -43,7 +46,8 @@ func NewClusters(secrets visits.SecretSource, changed func(infra types.Namespace
 // shared: nobody may change it.
 func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	a, found := c.sessions.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, func(context.Context)) {
-		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery}
+		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery, boots: c.Boots}
+		a.began, a.joined, a.turns = time.Now(), make(chan struct{}, 1), rate.NewLimiter(joinsPerSecond, joinsAtOnce)
 		return a, a.link(c.secrets).Run
 	}, c.changed)
 	if !found {
@@ -57,7 +61,12 @@ func (c *Clusters) Start(ctx context.Context) error { return c.sessions.Start(ct
 
 // Forget disconnects from an Infra's hosted cluster without changing it. When it returns, nothing of ours runs there; until then nothing
 // else starts.
-func (c *Clusters) Forget(infra types.NamespacedName) { c.sessions.Forget(infra) }
+func (c *Clusters) Forget(infra types.NamespacedName) {
+	c.sessions.Forget(infra)
+	if c.Boots != nil {
+		c.Boots.Leaves(infra)
+	}
+}
 
 // Apply says what our Service in the hosted cluster should be; nil means none. It is applied in the background, kept as applied, and
 // retried as long as that fails. Without an earlier See for the Infra, Apply does nothing.

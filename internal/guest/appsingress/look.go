@@ -62,12 +62,12 @@ func (v *visit) seeRouter(ctx context.Context) {
 			v.seen.Router = found[0]
 		}
 	})
-	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
+	v.seeNodes(ctx)
 }
 
 func (v *visit) seeRouters(ctx context.Context) {
 	see(ctx, v, routers, func(all []input.GuestRouter) { v.seen.Routers = all })
-	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
+	v.seeNodes(ctx)
 }
 
 // seeIngress watches the routers too once they use HostNetwork, if the mode is not decided. A deleted IngressController is recreated

@@ -5,7 +5,8 @@ package v1alpha1
 // DHCPLeaseStatusApplyConfiguration represents a declarative configuration of the DHCPLeaseStatus type for use
 // with apply.
 //
-// DHCPLeaseStatus is what the DNS servers and proxies of the Infra saw of the worker that has the lease. Nothing is decided by it.
+// DHCPLeaseStatus is what the DNS servers and proxies of the Infra, and the operator, saw of the worker that has the lease. Nothing is
+// decided by it.
 type DHCPLeaseStatusApplyConfiguration struct {
 	// Whom the stages are of: a MAC address or, of a client without, its client identifier. If the spec names another, the address has
 	// changed hands, and the stages are none of its holder's.
