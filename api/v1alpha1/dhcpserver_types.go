@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // UnknownClients says whether clients are served that have no reservation and are no VM of vmNamespace.
 // +kubebuilder:validation:Enum=Pool;Ignore
@@ -21,14 +25,14 @@ type Reservation struct {
 	// machine that runs, reserve it for the machine that needs it and restart both; of one that is gone, oooi leases release IP.
 	// Deleting a DHCPLease does not free it: the server writes it again.
 	IP IPv4Address `json:"ip"`
-	// MAC address of the client, in upper or lower case.
+	// MAC address of the client, with colons or hyphens, in upper or lower case.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00' && self.matches('^.[02468aceACE]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 52:54:00:00:01:01"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(00[:-]){5}00$') && self.matches('^.[02468aceACE]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 52:54:00:00:01:01"
 	MAC ClientMAC `json:"mac,omitempty"`
-	// Client identifier (option 61) in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
+	// Client identifier (option 61) in hex with colons, in upper or lower case, type octet first, e.g. 01:52:54:00:00:01:01.
 	// +optional
 	// +kubebuilder:validation:MaxLength=764
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:)+[0-9a-f]{2}$')",message="must be octets in lower case hex with colons, the type first, e.g. 01:52:54:00:00:01:01"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-fA-F]{2}:)+[0-9a-fA-F]{2}$')",message="must be octets in hex with colons, the type first, e.g. 01:52:54:00:00:01:01"
 	ClientID string `json:"clientID,omitempty"`
 	// Host name for this client (option 12), without domain. Default: the name of its VM, if known.
 	// +optional
@@ -36,6 +40,9 @@ type Reservation struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be one label of a name in lower case, without a domain, e.g. worker-1"
 	Hostname string `json:"hostname,omitempty"`
 }
+
+// Identifier is the client identifier in lower case.
+func (r Reservation) Identifier() string { return strings.ToLower(r.ClientID) }
 
 // DHCPOption is a further option that the server sends. Codes that the server sets itself are refused.
 // +kubebuilder:validation:XValidation:rule="!(self.code in [1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121])",message="this code is the server's or the protocol's own; use the field where one is made for it (3: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 51: leaseTime, 119: searchDomains, 121: routes), else another code, e.g. 66"

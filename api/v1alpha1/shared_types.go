@@ -44,13 +44,15 @@ type IPv4AddressOrCIDR string
 // +kubebuilder:validation:MaxLength=17
 type MACAddress string
 
-// ClientMAC is an Ethernet address with colons as people write it; it means the same in upper and lower case.
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$')",message="must be an Ethernet address with colons, e.g. 52:54:00:00:01:01"
+// ClientMAC is an Ethernet address as people write it: with colons or hyphens, in upper or lower case.
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$')",message="must be an Ethernet address with colons or hyphens, e.g. 52:54:00:00:01:01"
 // +kubebuilder:validation:MaxLength=17
 type ClientMAC string
 
-// Address is the MAC address in lower case.
-func (m ClientMAC) Address() MACAddress { return MACAddress(strings.ToLower(string(m))) }
+// Address is the MAC address in lower case with colons.
+func (m ClientMAC) Address() MACAddress {
+	return MACAddress(strings.ToLower(strings.ReplaceAll(string(m), "-", ":")))
+}
 
 // DNSName is a DNS-1123 subdomain without a trailing dot.
 // +kubebuilder:validation:MinLength=1

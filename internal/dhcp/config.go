@@ -191,7 +191,7 @@ func (p *parser) name(field string, name v1alpha1.DNSName) {
 
 func tooLong(label string) bool { return len(label) > validation.DNS1123LabelMaxLength }
 
-// The forms of a client that the schema requires. A reservation in another form would match no client.
+// The forms of a client in which messages of clients are compared. A reservation in another form would match no client.
 var (
 	macAddress = regexp.MustCompile(`^[0-9a-f][02468ace](:[0-9a-f]{2}){5}$`)
 	clientID   = regexp.MustCompile(`^([0-9a-f]{2}:)+[0-9a-f]{2}$`)
@@ -199,16 +199,16 @@ var (
 
 func (p *parser) reservation(field string, r v1alpha1.Reservation) pool.Reservation {
 	p.must((r.MAC == "") != (r.ClientID == ""), field, "must have exactly one of mac and clientID")
-	mac := strings.ToLower(string(r.MAC)) // files for older releases may have upper case
+	mac, id := string(r.MAC.Address()), r.Identifier()
 	p.must(mac == "" || macAddress.MatchString(mac) && mac != "00:00:00:00:00:00", field+".mac",
-		fmt.Sprintf("%q must be a network card's address with colons, e.g. 52:54:00:00:01:01", r.MAC))
-	p.must(r.ClientID == "" || clientID.MatchString(r.ClientID), field+".clientID",
-		fmt.Sprintf("%q must be octets in lower case hex with colons, the type first, e.g. 01:52:54:00:00:01:01", r.ClientID))
+		fmt.Sprintf("%q must be a network card's address with colons or hyphens, e.g. 52:54:00:00:01:01", r.MAC))
+	p.must(id == "" || clientID.MatchString(id), field+".clientID",
+		fmt.Sprintf("%q must be octets in hex with colons, the type first, e.g. 01:52:54:00:00:01:01", r.ClientID))
 	p.must(r.Hostname == "" || len(validation.IsDNS1123Label(r.Hostname)) == 0, field+".hostname",
 		fmt.Sprintf("%q must be one label of a name in lower case, without a domain, e.g. worker-1", r.Hostname))
 	return pool.Reservation{
 		IP:       p.addr(field+".ip", r.IP),
-		Client:   lease.Client{MAC: mac, ID: r.ClientID},
+		Client:   lease.Client{MAC: mac, ID: id},
 		Hostname: r.Hostname,
 	}
 }

@@ -98,10 +98,10 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"gateway: 192.168.100.1\n → gateway: 10.0.0.1\n":                                          "networkConfig.gateway must lie inside 192.168.100.0/24",
 		"domain: c1.example.com → domain: C1.example.com":                                         `networkConfig.domain "C1.example.com" must be a DNS name in lower case`,
 		"searchDomains: [c1.example.com] → searchDomains: [" + strings.Repeat("x", 70) + "]":      "networkConfig.searchDomains[0]",
-		`mac: "52:54:00:00:00:01" → mac: 52-54-00-00-00-01`:                                       `reservations[0].mac "52-54-00-00-00-01" must be a network card's address with colons`,
+		`mac: "52:54:00:00:00:01" → mac: 5254.0000.0001`:                                          `reservations[0].mac "5254.0000.0001" must be a network card's address with colons or hyphens`,
 		`mac: "52:54:00:00:00:01" → mac: "01:00:5e:00:00:01"`:                                     "reservations[0].mac",
 		`mac: "52:54:00:00:00:01" → mac: "00:00:00:00:00:00"`:                                     "reservations[0].mac",
-		`mac: "52:54:00:00:00:01" → clientID: "01:52:54:00:00:0A"`:                                `reservations[0].clientID "01:52:54:00:00:0A" must be octets in lower case hex`,
+		`mac: "52:54:00:00:00:01" → clientID: "01-52-54-00-00-0a"`:                                `reservations[0].clientID "01-52-54-00-00-0a" must be octets in hex with colons`,
 		"hostname: worker-1 → hostname: worker-1.example.com":                                     `reservations[0].hostname "worker-1.example.com" must be one label`,
 		`type: Bool, value: "true" → type: Bool, value: "yes"`:                                    `options[5].value (code 19): "yes" has no octets of type Bool`,
 		"code: 66 → code: 150":                                                                    "options has code 150 twice",
@@ -161,11 +161,17 @@ func TestAFileHasOneInstance(t *testing.T) {
 }
 
 // Releases until 2026-11-25 served such a file.
-func TestAMACOfAFileMayBeInUpperCase(t *testing.T) {
-	got, err := ConfigOf(server(t, replaced(t, `mac: "52:54:00:00:00:01" → mac: "52:54:00:00:0A:FF"`)), 0)
-	g := NewWithT(t)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got.Reservations).To(ConsistOf(HaveField("Client", lease.Client{MAC: "52:54:00:00:0a:ff"})))
+func TestAClientOfAFileMayBeWrittenAsPeopleWriteIt(t *testing.T) {
+	for written, want := range map[string]lease.Client{
+		`mac: "52:54:00:00:0A:FF"`:         {MAC: "52:54:00:00:0a:ff"},
+		`mac: 52-54-00-00-0A-FF`:           {MAC: "52:54:00:00:0a:ff"},
+		`clientID: "FF:00:0A:00:03:00:01"`: {ID: "ff:00:0a:00:03:00:01"},
+	} {
+		got, err := ConfigOf(server(t, replaced(t, `mac: "52:54:00:00:00:01" → `+written)), 0)
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got.Reservations).To(ConsistOf(HaveField("Client", want)))
+	}
 }
 
 // replaced is everyField with one change, written as "old → new".

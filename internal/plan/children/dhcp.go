@@ -42,11 +42,11 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 	}
 }
 
-// reservations have their MAC addresses in lower case, as every DHCP daemon takes them.
+// reservations have their clients in the form that every DHCP daemon takes, also one of an older release.
 func reservations(all []v1alpha1.Reservation) []v1alpha1.Reservation {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i].MAC = v1alpha1.ClientMAC(all[i].MAC.Address())
+		all[i].MAC, all[i].ClientID = v1alpha1.ClientMAC(all[i].MAC.Address()), all[i].Identifier()
 	}
 	return all
 }

@@ -16,9 +16,9 @@ type ReservationApplyConfiguration struct {
 	// machine that runs, reserve it for the machine that needs it and restart both; of one that is gone, oooi leases release IP.
 	// Deleting a DHCPLease does not free it: the server writes it again.
 	IP *apiv1alpha1.IPv4Address `json:"ip,omitempty"`
-	// MAC address of the client, in upper or lower case.
+	// MAC address of the client, with colons or hyphens, in upper or lower case.
 	MAC *apiv1alpha1.ClientMAC `json:"mac,omitempty"`
-	// Client identifier (option 61) in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
+	// Client identifier (option 61) in hex with colons, in upper or lower case, type octet first, e.g. 01:52:54:00:00:01:01.
 	ClientID *string `json:"clientID,omitempty"`
 	// Host name for this client (option 12), without domain. Default: the name of its VM, if known.
 	Hostname *string `json:"hostname,omitempty"`
