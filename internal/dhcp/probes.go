@@ -19,7 +19,7 @@ func (i *instance) probes() (all []daemon.Probe) {
 	i.mu.Lock()
 	object := i.object
 	i.mu.Unlock()
-	if object == nil || i.Number >= len(object.Spec.NetworkConfig.ServerIPs()) {
+	if object == nil {
 		return nil
 	}
 	from := i.server.config.Load().Server

@@ -83,7 +83,7 @@ func (d *Daemon) probes() (all []daemon.Probe) {
 	d.mu.Lock()
 	object := d.object
 	d.mu.Unlock()
-	if object == nil || d.Instance >= len(object.Spec.NetworkConfig.ServerIPs()) {
+	if object == nil {
 		return nil
 	}
 	question, addresses := asked(object)

@@ -100,6 +100,4 @@ func TestWithoutANameNothingIsProbed(t *testing.T) {
 	g.Expect(d.probes()).To(HaveLen(2))
 	d.object.Spec.StaticEntries[0].Hostname = "*.apps.c1.example.com"
 	g.Expect(d.probes()).To(BeEmpty())
-	d.object, d.Instance = object("192.168.100.4"), 1
-	g.Expect(d.probes()).To(BeEmpty(), "an instance that is to go")
 }
