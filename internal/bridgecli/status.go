@@ -43,6 +43,8 @@ type Standing struct {
 	// DPUs of the DPUCluster, and what will keep them from being installed.
 	DPUs     []dpu.Row `json:"dpus,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
+	// Requests of kubelets for certificates, as the bridge's status has them.
+	Requests []dpuv1.CertificateRequest `json:"certificateRequests,omitempty"`
 	// NotRead is what the caller may not read, or the cluster does not serve.
 	NotRead []string `json:"notRead,omitempty"`
 }
@@ -57,7 +59,7 @@ type Finding struct {
 
 // Of reads a bridge's status, and what was seen of its DPUs.
 func Of(b *dpuv1.DPUHCPBridge, seen Seen) Standing {
-	s := Standing{Namespace: b.Namespace, Name: b.Name, Because: because(b), Conditions: append([]metav1.Condition{}, b.Status.Conditions...), NotRead: seen.NotRead}
+	s := Standing{Namespace: b.Namespace, Name: b.Name, Because: because(b), Conditions: append([]metav1.Condition{}, b.Status.Conditions...), Requests: b.Status.CertificateRequests, NotRead: seen.NotRead}
 	s.Ready = s.Because == ""
 	approvals := dpu.Approvals{Stopped: csrcli.Stopped(b), Of: seen.Approved, Explain: fmt.Sprintf("oooi csr explain CSR -n %s --bridge %s", b.Namespace, b.Name)}
 	for i := range seen.DPUs {
@@ -123,6 +125,12 @@ func Table(to io.Writer, s Standing, now time.Time) error {
 	for _, f := range s.Findings {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Code, f.Object, f.Field, f.Reason)
 	}
+	if len(s.Requests) > 0 {
+		fmt.Fprintln(table, "\nCSR\tHOST\tFOR\tASKED\tAPPROVED AFTER\tREFUSED BY")
+	}
+	for _, r := range s.Requests {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Host, r.Kind, ago(&r.CreationTime, now), after(r), cmp.Or(r.RefusedBy, "-"))
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
@@ -138,6 +146,14 @@ func ago(at *metav1.Time, now time.Time) string {
 		return "-"
 	}
 	return duration.HumanDuration(now.Sub(at.Time)) + " ago"
+}
+
+// after is how long a request waited for its approval.
+func after(r dpuv1.CertificateRequest) string {
+	if r.ApprovalTime == nil {
+		return "-"
+	}
+	return duration.HumanDuration(max(0, r.ApprovalTime.Sub(r.CreationTime.Time))) // two servers' clocks
 }
 
 // JSON writes a standing for programs.

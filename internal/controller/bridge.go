@@ -17,6 +17,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/guest/approve"
@@ -80,7 +81,8 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 // do applies a plan unless it is frozen. The kubeconfig is handed over independently: a wrong release or pull secret must not keep a rotated
 // kubeconfig from DPF.
 func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.Plan) (status.Outcome, error) {
-	out := status.Outcome{Findings: append(p.Findings, r.approve(seen, p)...), Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
+	found, requests := r.approve(seen, p)
+	out := status.Outcome{Findings: append(p.Findings, found...), Requests: requests, Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
 	switch {
 	case seen.Pause.Active():
 		return out, nil
@@ -148,14 +150,37 @@ func (r bridgeReconciler) orGranting(f finding.Finding) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// approve starts or stops the approval of certificates. It runs first, and in a pause too: it is the service, and writes nothing here.
-func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.Finding {
+// approve starts or stops the approval of certificates, and returns what was found and asked there. It runs first, and in a pause too: it is the
+// service, and writes nothing here.
+func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) ([]finding.Finding, []dpuv1.CertificateRequest) {
 	key, a := client.ObjectKeyFromObject(seen.Input.Bridge), p.Approve
 	if a == nil {
 		r.hosted.Approvals.Forget(key)
-		return nil
+		return nil, nil
 	}
 	state := r.hosted.Approvals.See(key, *a, seen.DPUs)
+	return approving(seen, a, state), requestsOf(state, seen.Input.Bridge.Status.CertificateRequests)
+}
+
+// requestsOf are those that are told of; until the hosted cluster has been read, the last ones.
+func requestsOf(state approve.State, before []dpuv1.CertificateRequest) (all []dpuv1.CertificateRequest) {
+	if !state.Listed {
+		return before
+	}
+	for _, r := range state.Requests {
+		one := dpuv1.CertificateRequest{Name: r.Name, Host: r.Host, Kind: dpuv1.ServingRequest, CreationTime: metav1.NewTime(r.Created), RefusedBy: r.RefusedBy}
+		if r.Kind == csr.Bootstrap {
+			one.Kind = dpuv1.BootstrapRequest
+		}
+		if !r.Approved.IsZero() {
+			one.ApprovalTime = &metav1.Time{Time: r.Approved}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func approving(seen observe.Bridge, a *bridge.Approval, state approve.State) []finding.Finding {
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
 	}

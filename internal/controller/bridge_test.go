@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,6 +96,16 @@ func TestEachDPUThatIsLetInIsToldOf(t *testing.T) {
 	w.hyperShift("b1", "first")
 	w.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request dpu-1 of dpu-1 is approved: DPUHCPBridge "+w.ns+"/b1: ")
 	w.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request "+long+" of "+long+" is approved: DPUHCPBridge "+w.ns+"/b1: ")
+	w.asksToJoin("stranger", "stranger")
+	sees(w.world, w.bridge(), func(g Gomega, b *dpuv1.DPUHCPBridge) {
+		var told []string
+		for _, r := range b.Status.CertificateRequests {
+			told = append(told, fmt.Sprintf("%s of %s (%s) approved=%t %s", r.Name, r.Host, r.Kind, r.ApprovalTime != nil, r.RefusedBy))
+			g.Expect(r.CreationTime.Time).To(BeTemporally("~", time.Now(), time.Minute))
+		}
+		g.Expect(told).To(ConsistOf("stranger of stranger (Bootstrap) approved=false DPUOfThisCluster", "dpu-1 of dpu-1 (Bootstrap) approved=true ", long+" of "+long+" (Bootstrap) approved=true "))
+		g.Expect(told[0]).To(HavePrefix("stranger"), "what waits comes first")
+	})
 }
 
 // A second request in a DPU's name, with another key than the approved one.

@@ -28,7 +28,7 @@ func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv
 	all := slices.Concat(mirror, making, serving, []verdict{privileged(b.Status.Conditions, p, out), joinable(out, mirror, making, serving)})
 	return dpuv1.DPUHCPBridgeStatus{
 		Conditions: conditions(b.Status.Conditions, b.Generation, now, all...), ObservedGeneration: b.Generation,
-		BlueFieldContainerImage: p.Image,
+		BlueFieldContainerImage: p.Image, CertificateRequests: out.Requests,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -26,6 +27,8 @@ type Outcome struct {
 	Wrote bool
 	// Paused says why nothing was written; empty if that is not so.
 	Paused string
+	// Requests of kubelets in a bridge's hosted cluster.
+	Requests []dpuv1.CertificateRequest
 	// GuestLeft: nothing of ours is, or is any longer, in the hosted cluster, or nobody can tell.
 	GuestLeft bool
 	// GuestStays is why something of ours that is to be removed is still there.

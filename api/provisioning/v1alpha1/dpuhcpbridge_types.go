@@ -209,6 +209,45 @@ type DPUHCPBridgeStatus struct {
 	// Generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Certificate requests of kubelets in the hosted cluster: first those that wait, of each host and kind the newest, DPUs' before others', and then
+	// those that the operator approved since it started, the newest first; 20 of each at most. If they change often, this is written once a minute.
+	// Whoever has the token in a DPU's Ignition can make requests in any host's name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=40
+	CertificateRequests []CertificateRequest `json:"certificateRequests,omitempty"`
+}
+
+// CertificateRequestKind is what a certificate is for.
+// +kubebuilder:validation:Enum=Bootstrap;Serving
+type CertificateRequestKind string
+
+const (
+	// BootstrapRequest is for the certificate with which a DPU becomes a Node.
+	BootstrapRequest CertificateRequestKind = "Bootstrap"
+	// ServingRequest is for the certificate with which a Node answers the API server.
+	ServingRequest CertificateRequestKind = "Serving"
+)
+
+// CertificateRequest is a CertificateSigningRequest of the hosted cluster, and what the operator decided.
+type CertificateRequest struct {
+	// Name of the CertificateSigningRequest.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Host that the certificate is for.
+	// +kubebuilder:validation:MaxLength=253
+	Host string `json:"host"`
+	// Bootstrap: with the certificate, a DPU becomes a Node. Serving: with it, a Node answers the API server.
+	Kind CertificateRequestKind `json:"kind"`
+	// When it was created.
+	CreationTime metav1.Time `json:"creationTime"`
+	// When the operator approved it. Absent: it waits.
+	// +optional
+	ApprovalTime *metav1.Time `json:"approvalTime,omitempty"`
+	// First rule that it breaks, as oooi csr explain names it. Absent: it is approved, or was not judged yet.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RefusedBy string `json:"refusedBy,omitempty"`
 }
 
 // DPUHCPBridge creates a hosted cluster for the DPUs of one DPUCluster, gives DPF its kubeconfig, and lets the DPUs join it.

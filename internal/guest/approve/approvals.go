@@ -66,5 +66,6 @@ func (a *Approvals) approver(by types.NamespacedName, w bridge.Approval, told fu
 	return &approver{
 		Session: visits.NewSession(), by: by, want: w, dial: a.Dial, facts: a.facts, told: told,
 		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, rejoined: map[string]time.Time{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
+		tells: rate.NewLimiter(rate.Every(tellEvery), tellsAtOnce),
 	}
 }

@@ -37,6 +37,8 @@ type approver struct {
 	events   *rate.Limiter
 	silent   int                  // approvals without an Event since the last with one; mu guards this and the next
 	rejoined map[string]time.Time // when the last Event said that a host bootstraps again
+	recent   []Request            // approved, the newest first; mu guards it
+	tells    *rate.Limiter        // how often Requests change
 }
 
 func (a *approver) sees(dpus []csr.DPU) State {
@@ -77,7 +79,7 @@ func (a *approver) update(change func(*State)) {
 	defer a.mu.Unlock()
 	before := a.state
 	change(&a.state)
-	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) || !slices.Equal(before.Beyond, a.state.Beyond) || before.Privileged != a.state.Privileged {
+	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) || !slices.Equal(before.Beyond, a.state.Beyond) || before.Privileged != a.state.Privileged || before.Listed != a.state.Listed || !slices.Equal(before.Requests, a.state.Requests) {
 		pace.Poke(a.News)
 	}
 }
@@ -93,6 +95,8 @@ func (a *approver) tell(all []Notice) {
 	for _, n := range all {
 		if n.Warning {
 			warnings.WithLabelValues(n.Reason).Inc()
+		} else {
+			a.remembers(n)
 		}
 		if a.hasEvent(&n) {
 			a.told(n)
@@ -123,4 +127,16 @@ func (a *approver) hasEvent(n *Notice) bool {
 		a.silent = 0
 	}
 	return true
+}
+
+// remembers an approval.
+func (a *approver) remembers(n Notice) {
+	r := Request{Name: n.Name, Host: n.Host, Kind: n.Kind, Created: n.Created.UTC(), Approved: time.Now().UTC().Truncate(time.Second)}
+	if unspeakable(r) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recent = slices.Insert(a.recent, 0, r)
+	a.recent = a.recent[:min(len(a.recent), mostTold)]
 }

@@ -78,7 +78,7 @@ func (v *approving) decideOne(ctx context.Context, w *waiting) error {
 	}
 	condition := d.Approval(v.by)
 	r.Status.Conditions = append(r.Status.Conditions, condition)
-	notices := append(againOf(r.Name, d), Notice{Name: r.Name, Kind: d.Kind, Host: d.Host, Reason: condition.Reason, Message: condition.Message})
+	notices := append(againOf(r.Name, d), Notice{Name: r.Name, Kind: d.Kind, Host: d.Host, Created: r.CreationTimestamp.Time, Reason: condition.Reason, Message: condition.Message})
 	if err := putApproval(ctx, v.api, r); err != nil {
 		v.isNotTaken(w, d, notices, err)
 		return err

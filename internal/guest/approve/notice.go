@@ -23,6 +23,7 @@ type Notice struct {
 	Name            string // of the CSR
 	Kind            csr.Kind
 	Host            string
+	Created         time.Time // the CSR
 	Warning         bool
 	Reason, Message string // of an approval: as on the CSR
 }

@@ -30,6 +30,9 @@ type State struct {
 	Privileged bridge.Grant
 	// Pending are the well-formed CSRs of kubelets that the rules do not approve now.
 	Pending int
+	// Requests are those CSRs, and approved ones, as far as they are told of. Listed: the hosted cluster's were read for them.
+	Requests []Request
+	Listed   bool
 }
 
 // Reasons of a problem, besides those of input.GuestProblem.

@@ -46,6 +46,7 @@ func (a *approver) visit(ctx context.Context, access kubeconfig.Access) (settled
 	})
 	group.Go(func() error { return v.decide(ctx) })
 	group.Go(func() error { return v.keepPrivileged(ctx) })
+	group.Go(func() error { return v.tellRequests(ctx) })
 	v.arrived()
 	err = group.Wait()
 	return v.left.Load() == 0, err

@@ -16,6 +16,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=provisioning.dpu.hcp.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("CertificateRequest"):
+		return &provisioningv1alpha1.CertificateRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterNetworkEntry"):
 		return &provisioningv1alpha1.ClusterNetworkEntryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterNetworking"):

@@ -25,6 +25,29 @@ var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.AvailabilityPolicy
   scalar: string
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.CertificateRequest
+  map:
+    fields:
+    - name: approvalTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: creationTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: host
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.CertificateRequestKind
+    - name: name
+      type:
+        scalar: string
+    - name: refusedBy
+      type:
+        scalar: string
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.CertificateRequestKind
+  scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ClusterNetworkEntry
   map:
     fields:
@@ -171,6 +194,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: blueFieldContainerImage
       type:
         scalar: string
+    - name: certificateRequests
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.CertificateRequest
+          elementRelationship: atomic
     - name: conditions
       type:
         list:

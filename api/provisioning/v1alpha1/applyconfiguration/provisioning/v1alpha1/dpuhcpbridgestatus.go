@@ -23,6 +23,10 @@ type DPUHCPBridgeStatusApplyConfiguration struct {
 	BlueFieldContainerImage *string `json:"blueFieldContainerImage,omitempty"`
 	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// Certificate requests of kubelets in the hosted cluster: first those that wait, of each host and kind the newest, DPUs' before others', and then
+	// those that the operator approved since it started, the newest first; 20 of each at most. If they change often, this is written once a minute.
+	// Whoever has the token in a DPU's Ignition can make requests in any host's name.
+	CertificateRequests []CertificateRequestApplyConfiguration `json:"certificateRequests,omitempty"`
 }
 
 // DPUHCPBridgeStatusApplyConfiguration constructs a declarative configuration of the DPUHCPBridgeStatus type for use with
@@ -57,5 +61,18 @@ func (b *DPUHCPBridgeStatusApplyConfiguration) WithBlueFieldContainerImage(value
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *DPUHCPBridgeStatusApplyConfiguration) WithObservedGeneration(value int64) *DPUHCPBridgeStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithCertificateRequests adds the given value to the CertificateRequests field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the CertificateRequests field.
+func (b *DPUHCPBridgeStatusApplyConfiguration) WithCertificateRequests(values ...*CertificateRequestApplyConfiguration) *DPUHCPBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithCertificateRequests")
+		}
+		b.CertificateRequests = append(b.CertificateRequests, *values[i])
+	}
 	return b
 }
