@@ -92,5 +92,7 @@ type Request struct {
 	csr.Asked
 	// Decided is its condition Approved or Denied; empty while it is pending.
 	Decided certv1.RequestConditionType
+	// At is when that was.
+	At      time.Time
 	Because string
 }

@@ -102,7 +102,9 @@ func gather(ctx context.Context, api *bounded.API, into *diagnose.Hosted) error 
 	requests := bounded.Collection[*certv1.CertificateSigningRequest]{Path: "/apis/certificates.k8s.io/v1/certificatesigningrequests", Of: bounded.Whole[certv1.CertificateSigningRequest]}
 	return bounded.ListAll(ctx, api, requests, func(all []*certv1.CertificateSigningRequest) {
 		for _, r := range all {
-			into.Requests = append(into.Requests, ofRequest(r))
+			if csr.IsOurs(r) {
+				into.Requests = append(into.Requests, ofRequest(r))
+			}
 		}
 	})
 }
@@ -139,7 +141,7 @@ func ofRequest(r *certv1.CertificateSigningRequest) diagnose.Request {
 	is := diagnose.Request{Asked: asked}
 	for _, c := range r.Status.Conditions {
 		if c.Type != certv1.CertificateFailed {
-			is.Decided, is.Because = c.Type, c.Message
+			is.Decided, is.At, is.Because = c.Type, c.LastUpdateTime.Time, c.Message
 		}
 	}
 	return is

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/live"
@@ -133,11 +134,26 @@ func (g ground) sees(path, token string) (code int, text string) {
 	return response.StatusCode, string(all)
 }
 
+// bridges makes a bridge with a certificate request that waits.
+func (g ground) bridges(namespace string) {
+	g.Helper()
+	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dpu1"}, Spec: dpuv1.DPUHCPBridgeSpec{
+		DPUClusterRef: dpuv1.DPUClusterReference{Name: "d1"}, BaseDomain: "example.com", SSHKey: "ssh", PullSecret: "pull", OCPReleaseImage: "quay.io/openshift-release-dev/ocp-release:4.20.4-multi",
+		ExposeThroughLoadBalancer: true, MetalLBVirtualIP: "192.0.2.10",
+	}}
+	g.create(b)
+	b.Status.CertificateRequests = []dpuv1.CertificateRequest{{Name: "csr-of-" + namespace, Host: "dpu-1", Kind: dpuv1.BootstrapRequest, CreationTime: metav1.Now(), RefusedBy: "OSInstalled"}}
+	g.Expect(g.admin.Status().Update(g.Context(), b)).To(Succeed())
+}
+
 func TestAViewerSeesWhatHeMayRead(t *testing.T) {
 	g := newGround(t, "a", "b")
+	g.bridges("a")
+	g.bridges("b")
 	const infras, leases = "infras", "dhcpleases"
 	all := g.user("all", "*", "get *", "list *")
 	ofA := g.user("of-a", "a", "get "+infras, "list "+infras+" "+leases)
+	bridgesOfA := g.user("bridges-of-a", "a", "list "+infras+" dpuhcpbridges")
 	noLeases := g.user("no-leases", "a", "get "+infras, "list "+infras)
 	leasesOnly := g.user("leases-only", "a", "list "+leases)
 	nobody := g.user("nobody", "")
@@ -151,6 +167,10 @@ func TestAViewerSeesWhatHeMayRead(t *testing.T) {
 		"everything":                          {"/", all, 200, "infras/b/c1", canary},
 		"everything, another's Infra":         {"/infras/b/c1", all, 200, "worker-b-1", canary},
 		"one namespace":                       {"/", ofA, 200, "infras/a/c1", "infras/b/c1"},
+		"everything, requests":                {"/", all, 200, "<td>OSInstalled</td>", canary},
+		"everything, another's requests":      {"/", all, 200, "csr-of-b", canary},
+		"a bridge, its requests":              {"/", bridgesOfA, 200, "csr-of-a", "csr-of-b"},
+		"Infras without bridges":              {"/", ofA, 200, "infras/a/c1", "csr-of-a"},
 		"one namespace, its Infra":            {"/infras/a/c1", ofA, 200, "worker-a-1", "worker-b-1"},
 		"one namespace, its worker":           {"/infras/a/c1/workers/worker-a-1", ofA, 200, "it has 192.168.100.2", canary},
 		"one namespace, another's Infra":      {"/infras/b/c1", ofA, 403, "you may not get infras", "worker"},

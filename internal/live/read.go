@@ -85,7 +85,7 @@ func bridgesIn(ctx context.Context, api client.Reader, namespace string) (all []
 			return nil, err
 		}
 		s := bridgecli.Of(&list.Items[i], seen)
-		b := picture.Bridge{Namespace: s.Namespace, Name: s.Name, Ready: step.OK, Says: s.Because, DPUs: s.DPUs, NotRead: s.NotRead}
+		b := picture.Bridge{Namespace: s.Namespace, Name: s.Name, Ready: step.OK, Says: s.Because, DPUs: s.DPUs, Requests: picture.RequestsOf(&list.Items[i]), NotRead: s.NotRead}
 		if !s.Ready {
 			b.Ready = step.Fail
 		}

@@ -141,9 +141,8 @@ func section(name string, of any) Section {
 func (p Page) Document() Document {
 	wall := struct {
 		Page
-		SeenStages []SeenStage
-		Rows       []template.HTML
-	}{Page: p, SeenStages: SeenStages}
+		Rows []template.HTML
+	}{Page: p}
 	empty := drawn("wall", wall)
 	rows := make([]Part, len(p.Workers))
 	for i, w := range p.Workers {
@@ -156,7 +155,7 @@ func (p Page) Document() Document {
 	}
 	return Document{
 		Title: "Infra " + p.Namespace + "/" + p.Name, Base: "../../", Events: "../../" + p.path() + "/events",
-		Sections: []Section{section("summary", p), section("vlan", p), {Part{"wall", drawn("wall", wall)}, rows, empty}, section("names", p), section("services", p), section("pool", p)},
+		Sections: []Section{section("summary", p), section("vlan", p), {Part{"wall", drawn("wall", wall)}, rows, empty}, section("names", p), section("requests", p), section("services", p), section("pool", p)},
 	}
 }
 

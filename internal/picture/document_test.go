@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/picture"
 	"github.com/cldmnky/oooi/internal/plan/dpu"
 	"github.com/cldmnky/oooi/internal/step"
@@ -37,9 +38,18 @@ func TestABrowserShowsOneWorkerAndAllInfras(t *testing.T) {
 	at := metav1.NewTime(ago(time.Hour))
 	overview := picture.Overview{
 		Infras:  []picture.Line{picture.LineOf(broken().Infra), picture.LineOf(empty().Infra)},
-		Bridges: []picture.Bridge{{Namespace: "clusters", Name: "dpu1", Ready: step.OK, DPUs: []dpu.Row{{Namespace: "dpf", Name: "dpu-1", Phase: "Ready", OSInstalled: &at, Approved: &at, NodeReady: &at}, {Namespace: "dpf", Name: "dpu-2", Phase: "Rebooting", OSInstalled: &at, WaitsFor: "its CSR waits"}}}},
+		Bridges: []picture.Bridge{{Namespace: "clusters", Name: "dpu1", Ready: step.OK, DPUs: []dpu.Row{{Namespace: "dpf", Name: "dpu-1", Phase: "Ready", OSInstalled: &at, Approved: &at, NodeReady: &at}, {Namespace: "dpf", Name: "dpu-2", Phase: "Rebooting", OSInstalled: &at, WaitsFor: "its CSR waits"}}, Requests: picture.RequestsOf(asking(at))}},
 	}
 	golden.Compare(t, "testdata/overview.html", written(t, overview.Document()))
+}
+
+// asking is a bridge with a request that waits and one that was approved.
+func asking(at metav1.Time) *dpuv1.DPUHCPBridge {
+	later := metav1.NewTime(at.Add(7 * time.Second))
+	return &dpuv1.DPUHCPBridge{Status: dpuv1.DPUHCPBridgeStatus{CertificateRequests: []dpuv1.CertificateRequest{
+		{Name: "csr-2", Host: "dpu-2", Kind: dpuv1.BootstrapRequest, CreationTime: at, RefusedBy: "NodeInactive"},
+		{Name: "csr-1", Host: "dpu-1", Kind: dpuv1.ServingRequest, CreationTime: at, ApprovalTime: &later},
+	}}}
 }
 
 // What others have written is text, whatever it would like to be: all elements, attributes and addresses are ours.
@@ -91,7 +101,7 @@ func TestOnlyWhatHasChangedIsSent(t *testing.T) {
 	boots(&before, "c1-x-new", 40, noon)
 	later := picture.Of(before).Document().Sections
 	g.Expect(ids(picture.Changes(now, later))).To(ContainElement("wall"), "a row more")
-	g.Expect(ids(picture.Changes(nil, later))).To(Equal([]string{"summary", "vlan", "wall", "names", "services", "pool"}), "nothing is known of what the browser has")
+	g.Expect(ids(picture.Changes(nil, later))).To(Equal([]string{"summary", "vlan", "wall", "names", "requests", "services", "pool"}), "nothing is known of what the browser has")
 }
 
 // A browser replaces the sections that it has: those of a document are always the same.

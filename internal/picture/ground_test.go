@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -85,7 +86,7 @@ func joins(f *diagnose.Facts, name string, i int) {
 	boots(f, name, i, ago(30*time.Minute))
 	leases(f, name, i, ago(30*time.Minute-5*time.Second))
 	f.Hosted.Is.Nodes[name] = diagnose.Node{Created: ago(29 * time.Minute), Heartbeat: ago(5 * time.Second), Ready: corev1.NodeCondition{Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ago(29 * time.Minute))}}
-	f.Hosted.Is.Requests = append(f.Hosted.Is.Requests, diagnose.Request{Asked: csr.Asked{Kind: csr.Bootstrap, Name: "csr-" + name, Host: name, Created: ago(29*time.Minute + 30*time.Second)}, Decided: certv1.CertificateApproved})
+	f.Hosted.Is.Requests = append(f.Hosted.Is.Requests, diagnose.Request{Asked: csr.Asked{Kind: csr.Bootstrap, Name: "csr-" + name, Host: name, Created: ago(29*time.Minute + 30*time.Second)}, Decided: certv1.CertificateApproved, At: ago(29*time.Minute + 18*time.Second)})
 	f.Hosted.Is.Tunnels[name] = ""
 }
 
@@ -94,11 +95,15 @@ func mac(i int) string { return fmt.Sprintf("52:54:00:00:%02x:%02x", i/256, i%25
 // broken has a worker at each of several stages, and a service that is down.
 func broken() diagnose.Facts {
 	f := healthy(2)
+	sees(&f.Leases.Is[0], v1alpha1.Stage{Name: v1alpha1.StageNameAsked}, v1alpha1.Stage{Name: v1alpha1.StageNodeReady})
 	boots(&f, "c1-x-starts", 10, ago(12*time.Second))
 	boots(&f, "c1-x-silent", 11, ago(10*time.Minute))
 	boots(&f, "c1-x-ignites", 12, ago(time.Minute))
 	leases(&f, "c1-x-ignites", 12, ago(50*time.Second))
 	sees(&f.Leases.Is[2], v1alpha1.Stage{Name: v1alpha1.StageNameAsked}, v1alpha1.Stage{Name: v1alpha1.StageIgnitionHello, Result: v1alpha1.StageNoTarget}, v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: "registry.corp.example.com"})
+	f.Hosted.Is.Requests = append(f.Hosted.Is.Requests,
+		diagnose.Request{Asked: csr.Asked{Kind: csr.Bootstrap, Name: "csr-denied", Host: "c1-w001", Created: ago(40 * time.Minute)}, Decided: certv1.CertificateDenied, At: ago(39 * time.Minute), Because: "it is not of this cluster"},
+		diagnose.Request{Asked: csr.Asked{Kind: csr.Serving, Name: "csr-waits", Host: "c1-w000", Created: ago(time.Minute)}}, diagnose.Request{})
 	leases(&f, "c1-x-gone", 13, ago(time.Hour))
 	f.Leases.Is[len(f.Leases.Is)-1].Spec.State = v1alpha1.LeaseDeclined
 	f.Proxy.Is.Status.UnmatchedNames = []v1alpha1.UnmatchedName{
@@ -132,6 +137,7 @@ func hostile() diagnose.Facts {
 	sees(&f.Leases.Is[0], v1alpha1.Stage{Name: v1alpha1.StageUnmatchedHello, ServerName: bad})
 	f.Proxy.Is.Status.UnmatchedNames = []v1alpha1.UnmatchedName{{Name: bad, Port: 443, LastTime: metav1.NewTime(ago(time.Hour))}}
 	f.Leases.Is[0].Spec.ExpirationTime = "9999-12-31T23:59:59Z"
+	f.Hosted.Is.Requests = append(f.Hosted.Is.Requests, diagnose.Request{Asked: csr.Asked{Kind: csr.Bootstrap, Name: bad, Host: bad, Created: noon}, Decided: certv1.CertificateDenied, Because: bad + strings.Repeat("\u202e", 1000)})
 	f.Hosted.Unread = bad
 	return f
 }

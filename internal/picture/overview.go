@@ -27,6 +27,7 @@ type Bridge struct {
 	Ready           step.Outcome
 	Says            string
 	DPUs            []dpu.Row
+	Requests        []Request
 	NotRead         []string
 }
 

@@ -28,13 +28,17 @@ type Page struct {
 	Services      []Service
 	Upstreams     []Upstream
 	Pool          Pool
-	// Stages are the columns of the boot wall.
-	Stages []string
+	// Stages are the columns of the boot wall, and SeenStages those of what was seen of workers.
+	Stages     []string
+	SeenStages []SeenStage
 	// Workers that are drawn, and Undrawn, how many more there are.
 	Workers []Worker
 	Undrawn int
 	// Unmatched are the server names that workers asked the proxy for and no backend has.
 	Unmatched []Unmatched
+	// Requests for certificates that are shown, those that wait first, and Decided, how many there are of each decision.
+	Requests []Request
+	Decided  map[Decision]int
 	// Count of all workers in each state.
 	Count map[State]int
 	// Unread is what could not be read, each with the reason.
@@ -102,7 +106,7 @@ type Worker struct {
 	Says string
 	// Cells has the outcome at each of the page's stages; empty where it has not come.
 	Cells []step.Outcome
-	// Seen has the outcome of each of SeenStages; empty if no daemon saw it.
+	// Seen has the outcome of each of the page's SeenStages; empty if nobody saw it.
 	Seen  []step.Outcome
 	Steps []step.Step
 }
@@ -116,8 +120,10 @@ func Of(f diagnose.Facts) Page {
 	p.Network = input.Refs(f.Infra).NAD.String()
 	p.Ready, p.Says = ready(f.Infra)
 	p.Services, p.Upstreams, p.Pool = services(f), upstreams(f), pool(f)
-	for _, path := range diagnose.Paths(f) {
-		w := row(path, p.Stages)
+	paths := diagnose.Paths(f)
+	p.SeenStages = seenOf(paths)
+	for _, path := range paths {
+		w := row(path, p.Stages, p.SeenStages)
 		p.Count[w.State]++
 		if len(p.Workers) < mostDrawn {
 			p.Workers = append(p.Workers, w)
@@ -125,7 +131,11 @@ func Of(f diagnose.Facts) Page {
 			p.Undrawn++
 		}
 	}
-	p.Unmatched = unmatched(f)
+	p.Unmatched, p.Requests, p.Decided = unmatched(f), requests(f), map[Decision]int{}
+	for _, r := range p.Requests {
+		p.Decided[r.Decision]++
+	}
+	p.Requests = p.Requests[:min(len(p.Requests), mostRequests)]
 	return p
 }
 
@@ -191,8 +201,8 @@ func upstreams(f diagnose.Facts) (all []Upstream) {
 	return all
 }
 
-func row(path diagnose.Path, stages []string) Worker {
-	w := Worker{Name: path.Worker, Address: path.Address, State: Joined, Cells: make([]step.Outcome, len(stages)), Seen: seen(path.Seen), Steps: path.Steps}
+func row(path diagnose.Path, stages []string, seenStages []SeenStage) Worker {
+	w := Worker{Name: path.Worker, Address: path.Address, State: Joined, Cells: make([]step.Outcome, len(stages)), Seen: seen(path.Seen, seenStages), Steps: path.Steps}
 	for _, s := range path.Steps {
 		w.Cells[slices.Index(stages, s.Name)] = s.Outcome
 		if s.Outcome == step.Unread && w.State == Joined {

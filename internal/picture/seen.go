@@ -14,21 +14,30 @@ import (
 	"github.com/cldmnky/oooi/internal/step"
 )
 
-// SeenStage is a column of what daemons saw of a worker.
+// SeenStage is a column of what daemons, or the operator, saw of a worker.
 type SeenStage struct {
 	Name v1alpha1.StageName
 	// Title of the column, for people.
 	Title string
 }
 
-// SeenStages are in the order of a boot.
-var SeenStages = []SeenStage{
+// seenStages are in the order of a boot. The last is of Infras whose Nodes the operator watches, and of no others.
+var seenStages = [...]SeenStage{
 	{v1alpha1.StageNameAsked, "asked DNS"}, {v1alpha1.StageIgnitionHello, "dialled Ignition"}, {v1alpha1.StageAPIHello, "dialled the API"}, {v1alpha1.StageKonnectivityHello, "dialled konnectivity"},
+	{v1alpha1.StageNodeReady, "became Ready"},
 }
 
-func seen(by map[v1alpha1.StageName]v1alpha1.Stage) []step.Outcome {
-	all := make([]step.Outcome, len(SeenStages))
-	for i, s := range SeenStages {
+func seenOf(paths []diagnose.Path) []SeenStage {
+	all := len(seenStages)
+	if !slices.ContainsFunc(paths, func(p diagnose.Path) bool { _, is := p.Seen[v1alpha1.StageNodeReady]; return is }) {
+		all--
+	}
+	return seenStages[:all]
+}
+
+func seen(by map[v1alpha1.StageName]v1alpha1.Stage, stages []SeenStage) []step.Outcome {
+	all := make([]step.Outcome, len(stages))
+	for i, s := range stages {
 		switch stage, is := by[s.Name]; {
 		case is && stage.Result == v1alpha1.StageNoTarget:
 			all[i] = step.Fail

@@ -33,6 +33,9 @@ func Text(w io.Writer, p Page) error {
 	if err := drawNames(to, p); err != nil {
 		return err
 	}
+	if err := drawRequests(to, p); err != nil {
+		return err
+	}
 	for i, why := range p.Unread {
 		if i == 0 {
 			fmt.Fprintln(to)
@@ -117,11 +120,11 @@ func drawWall(to io.Writer, p Page) error {
 	if len(p.Workers) == 0 {
 		return nil
 	}
-	var daemons []string
-	for _, s := range SeenStages {
-		daemons = append(daemons, s.Title)
+	var seen []string
+	for _, s := range p.SeenStages {
+		seen = append(seen, s.Title)
 	}
-	fmt.Fprintf(to, "  stages: %s\n  seen by daemons: %s\n  %s\n", strings.Join(p.Stages, " "), strings.Join(daemons, ", "), legend)
+	fmt.Fprintf(to, "  stages: %s\n  seen: %s\n  %s\n", strings.Join(p.Stages, " "), strings.Join(seen, ", "), legend)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, w := range p.Workers {
 		var cells strings.Builder
@@ -159,6 +162,21 @@ func drawNames(to io.Writer, p Page) error {
 		fmt.Fprintf(to, "If workers need one, add it to the Infra, here the first; target says where it leads:\n%s\n", text)
 	}
 	return nil
+}
+
+// drawRequests leaves out those that are approved.
+func drawRequests(to io.Writer, p Page) error {
+	if len(p.Requests) == 0 {
+		return nil
+	}
+	fmt.Fprintln(to, "\nCertificate requests:", p.Decisions())
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, r := range p.Requests {
+		if r.Decision != Approved {
+			fmt.Fprintf(table, "  %s\t%s\t%s\tasked %s\t%s %s\n", step.Plain(r.Name), step.Plain(r.Host), r.For, r.Asked.UTC().Format("2006-01-02 15:04Z"), r.Decision, step.Plain(r.Why))
+		}
+	}
+	return table.Flush()
 }
 
 // Counted says how many workers are in each state.
