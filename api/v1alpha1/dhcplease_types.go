@@ -248,6 +248,14 @@ func (l *DHCPLease) Stages() map[StageName]Stage {
 // Holder is who has the lease, as Status.Client names it.
 func (s DHCPLeaseSpec) Holder() string { return cmp.Or(string(s.MAC), s.ClientID) }
 
+// HolderName is what people call the holder; empty if it has no name.
+func (s DHCPLeaseSpec) HolderName() string {
+	if s.VMRef != nil {
+		return string(s.VMRef.Name)
+	}
+	return s.Hostname
+}
+
 // of says whether a status tells of the holder: of the same machine, as far as both know it.
 func (s DHCPLeaseStatus) of(spec DHCPLeaseSpec) bool {
 	return s.Client == spec.Holder() && (s.VMUID == "" || spec.VMRef == nil || string(spec.VMRef.UID) == s.VMUID)

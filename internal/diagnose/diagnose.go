@@ -43,13 +43,13 @@ func Worker(f Facts, name string) ([]step.Step, bool) {
 	if i < 0 {
 		return nil, false
 	}
-	return all[i].walk(f), true
+	return f.asked(all[i].walk(f), all[i]), true
 }
 
 // Infra looks at what all workers need, and walks each worker's path. A worker that came to the end has one line, also if what all need broke
 // after it.
 func Infra(f Facts) (all []step.Step) {
-	all = Services(f)
+	all = f.asked(Services(f), workers(f)...)
 	if f.Machines.Unread != "" {
 		all = append(all, named(unread("virtual machines", f.Machines.Unread), "machine", "Workers"))
 	}

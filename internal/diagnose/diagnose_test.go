@@ -272,7 +272,7 @@ func TestWhatTheDaemonsSawIsEvidence(t *testing.T) {
 	g.Expect(at(f, "ignition").Says).To(HaveSuffix("; it connected to Ignition at 2026-11-27T11:30:07Z (+7s), and received 70000 bytes"))
 	const api = "it connected to the API at 2026-11-27T11:30:20Z (+20s), and received 3112 bytes: a TLS handshake or a refusal, and no more"
 	g.Expect(at(f, "backends").Says).To(HaveSuffix("; "+api), "konnectivity is of an earlier start")
-	g.Expect(at(f, "proxy").Says).To(HaveSuffix("; it sent the proxy registry.example.com at 2026-11-27T11:30:30Z (+30s), for which it has no backend"))
+	g.Expect(at(f, "proxy").Says).To(ContainSubstring("; it sent the proxy registry.example.com at 2026-11-27T11:30:30Z (+30s), for which it has no backend. "))
 	absent(&f)
 	g.Expect(at(f, "certificate").Says).To(And(HavePrefix("no kubelet has asked for a certificate as w1"), ContainSubstring("received 70000 bytes, connected to the API"), ContainSubstring("registry.example.com")))
 	f.Leases.Is[0].Status.Client = "52:54:00:00:09:09"

@@ -35,7 +35,7 @@ type Page struct {
 	Workers []Worker
 	Undrawn int
 	// Unmatched are the server names that workers asked the proxy for and no backend has.
-	Unmatched []Unmatched
+	Unmatched []diagnose.Unmatched
 	// Requests for certificates that are shown, those that wait first, and Decided, how many there are of each decision.
 	Requests []Request
 	Decided  map[Decision]int
@@ -131,7 +131,7 @@ func Of(f diagnose.Facts) Page {
 			p.Undrawn++
 		}
 	}
-	p.Unmatched, p.Requests, p.Decided = unmatched(f), requests(f), map[Decision]int{}
+	p.Unmatched, p.Requests, p.Decided = diagnose.UnmatchedNames(f), requests(f), map[Decision]int{}
 	for _, r := range p.Requests {
 		p.Decided[r.Decision]++
 	}

@@ -94,9 +94,9 @@ func pool(f diagnose.Facts) Pool {
 		switch {
 		case !f.Now.Before(l.DurableUntilTime.Time):
 		case l.State == v1alpha1.LeaseBound:
-			of[string(l.IP)] = Address{string(l.IP), nameOf(l), Leased}
+			of[string(l.IP)] = Address{string(l.IP), l.HolderName(), Leased}
 		case l.State == v1alpha1.LeaseDeclined:
-			of[string(l.IP)] = Address{string(l.IP), nameOf(l), Declined}
+			of[string(l.IP)] = Address{string(l.IP), l.HolderName(), Declined}
 		}
 	}
 	within := roomOf(d.Spec)
@@ -107,13 +107,6 @@ func pool(f diagnose.Facts) Pool {
 	}
 	p.Addresses, p.Ends = within.addresses(of), ends(d.Spec.LeaseConfig.LeaseTime.Duration, f)
 	return p
-}
-
-func nameOf(l v1alpha1.DHCPLeaseSpec) string {
-	if l.VMRef != nil {
-		return string(l.VMRef.Name)
-	}
-	return l.Hostname
 }
 
 // stretch of addresses; that of what is no address has none.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/step"
 )
 
@@ -178,6 +179,9 @@ func drawRequests(to io.Writer, p Page) error {
 	}
 	return table.Flush()
 }
+
+// Admitted is the YAML for the first name that an endpoint can have.
+func (p Page) Admitted() string { return diagnose.Admitted(p.Unmatched) }
 
 // Counted says how many workers are in each state.
 func (p Page) Counted() string {

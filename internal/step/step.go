@@ -51,6 +51,8 @@ type Step struct {
 	Do string `json:"do,omitempty"`
 	// See is the page and anchor that explain it. Empty if it is ok.
 	See string `json:"see,omitempty"`
+	// YAML is what an admin may write into an object, as Says has it; what is in capitals is to be replaced.
+	YAML string `json:"yaml,omitempty"`
 }
 
 // Read is something that was read, or why it could not be.
@@ -94,6 +96,9 @@ func (s Step) line(to io.Writer) error {
 	}
 	if s.See != "" {
 		_, err = fmt.Fprintf(to, "          see: %s\n", s.See)
+	}
+	for line := range strings.Lines(s.YAML) {
+		_, err = fmt.Fprintf(to, "          %s\n", Plain(strings.TrimSuffix(line, "\n")))
 	}
 	return err
 }

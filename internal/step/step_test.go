@@ -12,14 +12,14 @@ import (
 var steps = []step.Step{
 	{Name: "a", Section: "First", Outcome: step.OK, Says: "it is there"},
 	{Name: "b", Section: "First", Outcome: step.Unread, Of: "Infra clusters/c1", Says: "<c1>: you may not", Do: "ask", See: "docs/CHECK.md#your-rights"},
-	{Name: "c", Section: "Second", Outcome: step.Skip, Says: "not needed"},
+	{Name: "c", Section: "Second", Outcome: step.Skip, Says: "not needed:", YAML: "spec:\n  a: \x1b\n"},
 }
 
 func TestStepsAreLines(t *testing.T) {
 	g := NewWithT(t)
 	var text bytes.Buffer
 	g.Expect(step.Lines(&text, steps)).To(Succeed())
-	g.Expect(text.String()).To(Equal("First\n  ok      it is there\n  unread  <c1>: you may not\n          do:  ask\n          see: docs/CHECK.md#your-rights\n\nSecond\n  skip    not needed\n"))
+	g.Expect(text.String()).To(Equal("First\n  ok      it is there\n  unread  <c1>: you may not\n          do:  ask\n          see: docs/CHECK.md#your-rights\n\nSecond\n  skip    not needed:\n          spec:\n            a: \\x1b\n"))
 }
 
 // Programs read this: a change of what is there needs another version.
@@ -50,7 +50,8 @@ func TestStepsAreJSON(t *testing.T) {
       "name": "c",
       "section": "Second",
       "outcome": "skip",
-      "says": "not needed"
+      "says": "not needed:",
+      "yaml": "spec:\n  a: \u001b\n"
     }
   ]
 }
