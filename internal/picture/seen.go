@@ -1,7 +1,10 @@
 package picture
 
 import (
+	"slices"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/diagnose"
 	"github.com/cldmnky/oooi/internal/step"
 )
 

@@ -65,6 +65,19 @@ refuses_anew() { plane rollout restart deployment/ignition-server; plane rollout
 
 hosted() { "$LAB_REPO/test/lab/lab" exec kubectl --kubeconfig "$(standin kubeconfig --cluster c1)" "$@" >&2; }
 
+# pending waits until the machine's kubelet has asked for its client certificate, while nobody approves it, and prints the name of its CSR.
+pending() {
+  until "$LAB_REPO/test/lab/lab" exec kubectl --kubeconfig "$(standin kubeconfig --cluster c1)" get csr \
+    -o jsonpath='{range .items[?(@.spec.signerName=="kubernetes.io/kube-apiserver-client-kubelet")]}{.metadata.name} {.spec.request} {.status.conditions}{"\n"}{end}' | of_worker; do sleep 0.5; done
+}
+of_worker() {
+  local name request decided
+  while read -r name request decided; do
+    if [ -z "$decided" ] && base64 -d <<< "$request" | openssl req -noout -subject | grep -q "system:node:$WORKER\$"; then echo "$name"; return; fi
+  done
+  return 1
+}
+
 fault() {
   case ${1:-} in
     before|after|mend) "$1" ;;
