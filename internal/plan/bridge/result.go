@@ -3,6 +3,7 @@ package bridge
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,11 +50,18 @@ type Plan struct {
 	End bool
 }
 
+// freezing are the conditions that prevent all changes of the hosted cluster. Injection and approval do not depend on them.
+var freezing = []string{
+	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
+	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
+}
+
 // frozen: one finding that something is missing or wrong prevents all changes of the hosted cluster, because half of one is of no use.
-// Injection and approval do not depend on that.
-func (p *Plan) frozen() bool {
-	return p.Blocked(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
-		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
+func (p *Plan) frozen() bool { return p.Blocked(freezing...) }
+
+// Freezes says whether a finding is one for which a plan is Frozen.
+func Freezes(f finding.Finding) bool {
+	return f.Severity.Blocks() && slices.Contains(freezing, f.Condition)
 }
 
 // Reported says whether a bridge's status has anything of a HostedCluster.
