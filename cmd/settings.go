@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/cldmnky/oooi/internal/diffcli"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -100,15 +101,18 @@ func (p *prefixes) String() string {
 func (p *prefixes) Type() string { return "cidrs" }
 
 // settingsOf reads the arguments and variables of the operator's container as the operator does. A newer one may have flags that this one lacks.
-func settingsOf(args []string, env func(string) string) (input.Settings, error) {
+func settingsOf(args []string, env func(string) string) (s diffcli.Settings, err error) {
 	var flags managerFlags
-	var s input.Settings
 	cmd := &cobra.Command{FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}}
 	flags.bind(cmd)
-	bindSettings(cmd, &s)
-	s.Image, s.EnvoyImage = env("RELATED_IMAGE_OOOI"), env("RELATED_IMAGE_ENVOY")
+	bindSettings(cmd, &s.Input)
+	s.Input.Image, s.Input.EnvoyImage = env("RELATED_IMAGE_OOOI"), env("RELATED_IMAGE_ENVOY")
 	if err := cmd.ParseFlags(args); err != nil {
 		return s, fmt.Errorf("reading the operator's arguments: %w", err)
+	}
+	if flags.dpuBridge {
+		flags.bridges.Images.Namespace = flags.namespace
+		s.Bridges = &flags.bridges
 	}
 	return s, nil
 }

@@ -174,7 +174,7 @@ func replacedIn(was, is map[string]string) (all []string) {
 func (w *world) printed(r diffcli.Report) string {
 	w.t.Helper()
 	said := text(r)
-	for _, changing := range [][2]string{{`\b` + w.ns + `\b`, "NS"}, {`\b02(:[0-9a-f]{2}){5}\b`, "MAC"}, {`\b[0-9a-f]{16}\b`, "DIGEST"}, {`\b10\.0(\.[0-9]+){2}\b`, "SERVICE"}} {
+	for _, changing := range [][2]string{{`\b` + w.ns + `\b`, "NS"}, {`\b02(:[0-9a-f]{2}){5}\b`, "MAC"}, {`\b[0-9a-f]{16}\b`, "DIGEST"}, {`\bbfcfg-b1-[0-9a-f]{10}\b`, "bfcfg-b1-DIGEST"}, {`\b10\.0(\.[0-9]+){2}\b`, "SERVICE"}} {
 		said = regexp.MustCompile(changing[0]).ReplaceAllString(said, changing[1])
 	}
 	var same diffcli.Report
@@ -188,7 +188,7 @@ func (w *world) foretells(manifests string) diffcli.Report {
 	w.t.Helper()
 	objects, err := diffcli.Manifests(strings.NewReader(manifests), []string{"-"})
 	w.Expect(err).NotTo(HaveOccurred())
-	settings := diffcli.Settings{Input: w.settings, Now: time.Now}
+	settings := diffcli.Settings{Input: w.settings, Bridges: w.groups.Bridges, Now: time.Now}
 	r, err := diffcli.Of(w.ctx, w.api, settings, objects, w.ns)
 	w.Expect(err).NotTo(HaveOccurred())
 	return r
@@ -310,6 +310,9 @@ func (w *world) cameToPass(what string, foretold diffcli.Report, was, is map[str
 	for _, i := range foretold.Infras {
 		changes = append(changes, i.Objects...)
 		replaced = append(replaced, replacing(i.Pods)...)
+	}
+	for _, b := range foretold.Bridges {
+		changes = append(changes, b.Objects...)
 	}
 	for _, o := range changes {
 		objects = append(objects, o.Verb+" "+o.Kind+" "+o.Name)

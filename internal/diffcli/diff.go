@@ -14,12 +14,15 @@ import (
 	"github.com/cldmnky/oooi/internal/change"
 	"github.com/cldmnky/oooi/internal/foresee"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Settings are what the operator plans with.
 type Settings struct {
 	Input input.Settings
+	// Bridges are those of DPUHCPBridges; nil if the operator reconciles none.
+	Bridges *bridge.Settings
 	// Now is the API server's clock.
 	Now func() time.Time
 	// Notes say what of them is not known.
@@ -30,10 +33,12 @@ type Settings struct {
 
 // Report is what a change does.
 type Report struct {
-	// Objects of the files that change, except Infras.
+	// Objects of the files that change, except Infras and DPUHCPBridges.
 	Objects []change.Object `json:"objects,omitempty"`
 	// Infras that change, those of the files first.
 	Infras []Infra `json:"infras,omitempty"`
+	// Bridges that change, those of the files first.
+	Bridges []Bridge `json:"bridges,omitempty"`
 	// NotJudged is what could not be read, or is not foretold.
 	NotJudged []string `json:"notJudged,omitempty"`
 	// PassedOver are the objects of the files of which it is not foretold what they change.
@@ -54,7 +59,7 @@ type Infra struct {
 }
 
 // None says that nothing changes.
-func (r Report) None() bool { return len(r.Objects)+len(r.Infras) == 0 }
+func (r Report) None() bool { return len(r.Objects)+len(r.Infras)+len(r.Bridges) == 0 }
 
 // Of says what applying objects does.
 func Of(ctx context.Context, api client.Client, settings Settings, manifests []Manifest, namespace string) (Report, error) {
@@ -67,7 +72,7 @@ func Of(ctx context.Context, api client.Client, settings Settings, manifests []M
 	var after []client.Object
 	for _, w := range all {
 		r.Objects = append(r.Objects, w.objects()...)
-		after = append(after, w.after)
+		after = append(after, w.planned)
 	}
 	d := differ{cluster: c, metrics: settings.Metrics, before: c.observer(settings), after: c.observer(settings).Over(after...)}
 	if err := d.provisioned(ctx, after); err != nil {
@@ -76,7 +81,11 @@ func Of(ctx context.Context, api client.Client, settings Settings, manifests []M
 	if r.Infras, err = d.infras(ctx); err != nil {
 		return r, err
 	}
-	r.NotJudged = slices.Concat(settings.Notes, c.notes())
+	var unknown []string
+	if r.Bridges, unknown, err = d.bridges(ctx, all, settings.Bridges); err != nil {
+		return r, err
+	}
+	r.NotJudged = slices.Concat(settings.Notes, c.notes(), unknown)
 	return r, nil
 }
 

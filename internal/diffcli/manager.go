@@ -26,8 +26,7 @@ func NewManager(manifests []Manifest, parse Parser) (Settings, error) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object, &d); err != nil {
 			return Settings{}, fmt.Errorf("%s: %w", m.File, err)
 		}
-		of, err := fromDeployment(d, parse)
-		return Settings{Input: of}, err
+		return fromDeployment(d, parse)
 	}
 	return Settings{}, errors.New("there is no Deployment of the operator (with labels app.kubernetes.io/name: oooi and app.kubernetes.io/component: manager) in what --manager names; write for example: helm template oooi charts/oooi --namespace oooi-system | oooi diff --manager -")
 }

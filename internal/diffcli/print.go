@@ -35,6 +35,9 @@ func Table(to io.Writer, r Report) error {
 	for _, infra := range r.Infras {
 		t.infra(infra)
 	}
+	for _, b := range r.Bridges {
+		t.bridge(b)
+	}
 	if r.None() {
 		t.line(0, "Nothing changes.")
 	}
@@ -97,15 +100,19 @@ func (t *table) infra(i Infra) {
 	for _, s := range i.Streams {
 		t.line(2, "%s", s)
 	}
-	if len(i.Findings) > 0 {
-		t.line(1, "Findings")
-	}
-	for _, f := range i.Findings {
-		t.line(2, "%s %s: %s", f.Severity, f.Code, f.Reason)
-	}
+	t.findings(i.Findings)
 	if i.Updated != nil {
 		t.line(1, "Once its pod templates are updated, one Infra after the other")
 		t.pods(2, *i.Updated)
+	}
+}
+
+func (t *table) findings(all []change.Finding) {
+	if len(all) > 0 {
+		t.line(1, "Findings")
+	}
+	for _, f := range all {
+		t.line(2, "%s %s: %s", f.Severity, f.Code, f.Reason)
 	}
 }
 

@@ -1,6 +1,7 @@
 package diffcli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,12 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Parser reads the arguments and variables of the operator's container as the operator does.
-type Parser func(args []string, env func(name string) string) (input.Settings, error)
+type Parser func(args []string, env func(name string) string) (Settings, error)
 
 // operator selects the operator's Deployment.
 var operator = client.MatchingLabels{"app.kubernetes.io/name": "oooi", "app.kubernetes.io/component": "manager"}
@@ -25,28 +24,37 @@ func SettingsOf(ctx context.Context, api client.Reader, namespace string, parse 
 	err := api.List(ctx, all, client.InNamespace(namespace), operator)
 	switch {
 	case apierrors.IsForbidden(err):
-		return unknown(parse, "you may not list deployments.apps in namespace "+namespace)
+		return unknown(parse, namespace, "you may not list deployments.apps in namespace "+namespace)
 	case err != nil:
 		return Settings{}, fmt.Errorf("reading the operator's Deployment: %w", err)
 	case len(all.Items) == 0:
-		return unknown(parse, "no operator runs in namespace "+namespace+" (see --operator-namespace)")
+		return unknown(parse, namespace, "no operator runs in namespace "+namespace+" (see --operator-namespace)")
 	}
-	of, err := fromDeployment(all.Items[0], parse)
-	return Settings{Input: of}, err
+	return fromDeployment(all.Items[0], parse)
 }
 
-func unknown(parse Parser, why string) (Settings, error) {
+func unknown(parse Parser, namespace, why string) (Settings, error) {
 	of, err := parse(nil, func(string) string { return "" })
-	return Settings{Input: of, Notes: []string{"the operator's flags and images, for which its defaults are assumed: " + why}}, err
+	of.Notes = []string{"the operator's flags and images, for which its defaults are assumed: " + why}
+	return of.in(namespace), err
+}
+
+// in is the settings of an operator in a namespace: the mapping of images is there, unless a flag names another.
+func (s Settings) in(namespace string) Settings {
+	if s.Bridges != nil {
+		s.Bridges.Images.Namespace = cmp.Or(s.Bridges.Images.Namespace, namespace)
+	}
+	return s
 }
 
 // fromDeployment reads them of its first container.
-func fromDeployment(d appsv1.Deployment, parse Parser) (input.Settings, error) {
+func fromDeployment(d appsv1.Deployment, parse Parser) (Settings, error) {
 	containers := d.Spec.Template.Spec.Containers
 	if len(containers) == 0 {
-		return input.Settings{}, fmt.Errorf("Deployment %s has no container", d.Name)
+		return Settings{}, fmt.Errorf("Deployment %s has no container", d.Name)
 	}
-	return parse(containers[0].Args, valueIn(containers[0].Env))
+	of, err := parse(containers[0].Args, valueIn(containers[0].Env))
+	return of.in(d.Namespace), err
 }
 
 func valueIn(all []corev1.EnvVar) func(string) string {

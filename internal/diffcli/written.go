@@ -17,9 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/change"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
@@ -28,45 +30,52 @@ func judged() []schema.GroupKind {
 	all := []schema.GroupKind{
 		{Group: v1alpha1.GroupVersion.Group, Kind: "Infra"}, {Group: nad.GroupVersion.Group, Kind: "NetworkAttachmentDefinition"},
 		{Group: hyperv1.GroupVersion.Group, Kind: "HostedCluster"}, {Group: hyperv1.GroupVersion.Group, Kind: "NodePool"},
-		{Group: corev1.GroupName, Kind: "Namespace"},
+		{Group: corev1.GroupName, Kind: "Namespace"}, {Group: dpuv1.GroupVersion.Group, Kind: "DPUHCPBridge"},
 	}
 	for _, c := range component.All {
 		all = append(all, c.GVK().GroupKind())
 	}
-	return all
+	return append(all, ofDPF...)
 }
 
-// written is an object of a file before and after it is applied. Before is nil if it does not exist.
+// ofDPF are the kinds that bridges are planned from.
+var ofDPF = []schema.GroupKind{
+	{Group: dpf.GroupVersion.Group, Kind: "DPUCluster"}, {Group: dpf.GroupVersion.Group, Kind: "DPU"}, {Group: dpf.GroupVersion.Group, Kind: "DPUFlavor"},
+	{Group: dpf.GroupVersion.Group, Kind: "BFB"}, {Group: dpf.ServiceGroupVersion.Group, Kind: "DPUDeployment"}, {Group: dpf.OperatorGroupVersion.Group, Kind: "DPFOperatorConfig"},
+}
+
+// written is an object of a file before and after it is applied, with all its fields. Before is nil if it does not exist.
 type written struct {
-	kind          string
-	before, after client.Object
+	before, after *unstructured.Unstructured
+	// planned is what it will be, as planning reads it.
+	planned client.Object
 }
 
 // apply has the API server say what kubectl apply would make of an object, without storing it. If the caller may not do that, the values that
 // the API server would fill in are missing.
 func (c *cluster) apply(ctx context.Context, m Manifest) (w written, err error) {
-	w.kind = m.GetKind()
 	current := &unstructured.Unstructured{}
 	current.SetGroupVersionKind(m.GroupVersionKind())
-	err = c.api.Get(ctx, client.ObjectKeyFromObject(m), current)
-	if apierrors.IsForbidden(err) {
+	switch err = c.api.Get(ctx, client.ObjectKeyFromObject(m), current); {
+	case apierrors.IsForbidden(err):
 		c.cannot("get", m.GroupVersionKind(), m.GetNamespace())
-	}
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		w.after, err = c.create(ctx, m)
-		return w, err
+	case apierrors.IsNotFound(err):
+		w.after, err = c.create(ctx, m)
+	case err != nil:
+		return w, fmt.Errorf("%s: reading %s %s: %w", m.File, m.GetKind(), m.GetName(), err)
+	default:
+		w.before = current
+		w.after, err = c.patch(ctx, m, current)
 	}
 	if err != nil {
-		return w, fmt.Errorf("%s: reading %s %s: %w", m.File, m.GetKind(), m.GetName(), err)
-	}
-	if w.before, err = c.typed(current); err != nil {
 		return w, err
 	}
-	w.after, err = c.patch(ctx, m, current)
+	w.planned, err = c.typed(w.after)
 	return w, err
 }
 
-func (c *cluster) create(ctx context.Context, m Manifest) (client.Object, error) {
+func (c *cluster) create(ctx context.Context, m Manifest) (*unstructured.Unstructured, error) {
 	next := m.DeepCopy()
 	err := c.api.Create(ctx, next, client.DryRunAll, client.FieldValidation("Strict"))
 	if apierrors.IsForbidden(err) {
@@ -77,10 +86,10 @@ func (c *cluster) create(ctx context.Context, m Manifest) (client.Object, error)
 		return nil, m.refused(err)
 	}
 	next.SetUID("") // that of a dry run is nobody's
-	return c.typed(next)
+	return next, nil
 }
 
-func (c *cluster) patch(ctx context.Context, m Manifest, current *unstructured.Unstructured) (client.Object, error) {
+func (c *cluster) patch(ctx context.Context, m Manifest, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	modified, err := m.applied()
 	if err != nil {
 		return nil, err
@@ -97,12 +106,12 @@ func (c *cluster) patch(ctx context.Context, m Manifest, current *unstructured.U
 	err = c.api.Patch(ctx, next, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.FieldValidation("Strict"))
 	if apierrors.IsForbidden(err) {
 		c.cannot("patch", m.GroupVersionKind(), m.GetNamespace())
-		return c.patchedHere(m.GroupVersionKind(), now, patch)
+		return patchedHere(m.GroupVersionKind(), now, patch)
 	}
 	if err != nil {
 		return nil, m.refused(err)
 	}
-	return c.typed(next)
+	return next, nil
 }
 
 // applied is the object as kubectl applies it: with itself in an annotation (kubectl, pkg/util/apply.go, GetModifiedConfiguration).
@@ -121,24 +130,21 @@ func (m Manifest) applied() ([]byte, error) {
 	return json.Marshal(with.Object)
 }
 
-func (c *cluster) patchedHere(gvk schema.GroupVersionKind, now, patch []byte) (client.Object, error) {
+func patchedHere(gvk schema.GroupVersionKind, now, patch []byte) (*unstructured.Unstructured, error) {
 	text, err := jsonpatch.MergePatch(now, patch)
 	if err != nil {
 		return nil, err
 	}
 	next := &unstructured.Unstructured{}
 	next.SetGroupVersionKind(gvk)
-	if err := json.Unmarshal(text, &next.Object); err != nil {
-		return nil, err
-	}
-	return c.typed(next)
+	return next, json.Unmarshal(text, &next.Object)
 }
 
 func (m Manifest) refused(err error) error {
 	return fmt.Errorf("%s: the API server would refuse %s %s: %w", m.File, m.GetKind(), m.GetName(), err)
 }
 
-// typed is an object as planning reads it.
+// typed is an object as planning reads it: as the operator's cache keeps it.
 func (c *cluster) typed(u *unstructured.Unstructured) (client.Object, error) {
 	made, err := c.api.Scheme().New(u.GroupVersionKind())
 	if err != nil {
@@ -147,7 +153,11 @@ func (c *cluster) typed(u *unstructured.Unstructured) (client.Object, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made); err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
-	return made.(client.Object), nil
+	trimmed, err := c.options.DefaultTransform(made)
+	if err != nil {
+		return nil, err
+	}
+	return trimmed.(client.Object), nil
 }
 
 // writes are what becomes of all objects of files. What is not foretold is told; a namespace is added where it is missing, as kubectl does.
@@ -173,10 +183,14 @@ func (c *cluster) writes(ctx context.Context, manifests []Manifest, namespace st
 	return all, passedOver, nil
 }
 
-// objects are those that change, except Infras, which have their own part of the report.
+// objects are those that change, except Infras and bridges, which have their own parts of the report.
 func (w written) objects() []change.Object {
-	if _, own := w.after.(*v1alpha1.Infra); own {
+	switch w.planned.(type) {
+	case *v1alpha1.Infra, *dpuv1.DPUHCPBridge:
 		return nil
 	}
-	return change.Written(w.kind, w.before, w.after)
+	if w.before == nil {
+		return change.Written(w.after.GetKind(), nil, w.after)
+	}
+	return change.Written(w.after.GetKind(), w.before, w.after)
 }

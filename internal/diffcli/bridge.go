@@ -1,0 +1,105 @@
+package diffcli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/change"
+	"github.com/cldmnky/oooi/internal/foresee"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// Bridge is what becomes of one DPUHCPBridge.
+type Bridge struct {
+	change.BridgeChange
+	// Other: no file has it.
+	Other bool `json:"other,omitempty"`
+}
+
+// bridges are those of the files that change, and the others that do. Where the files have neither a bridge nor anything of DPF's, none is read:
+// that takes the right to read Secrets.
+func (d *differ) bridges(ctx context.Context, all []written, settings *bridge.Settings) (changed []Bridge, unknown []string, err error) {
+	ours, others, err := d.bridgesOf(ctx, all)
+	if err != nil || len(ours)+len(others) == 0 {
+		return nil, nil, err
+	}
+	if settings == nil {
+		return nil, []string{"DPUHCPBridges: the operator reconciles none (--dpu-bridge=false)"}, nil
+	}
+	before, after := &observe.Bridges{Observer: d.before, Settings: *settings}, &observe.Bridges{Observer: d.after, Settings: *settings}
+	for n, key := range slices.Concat(ours, others) {
+		was, err := foresee.Bridge(ctx, before, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		is, err := foresee.Bridge(ctx, after, key)
+		if err != nil {
+			return nil, nil, err
+		}
+		if is.Bridge == nil {
+			continue
+		}
+		writes, err := foresee.Writes(ctx, d.after, was, is)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := change.BetweenBridges(was, is, writes)
+		if !c.None() {
+			changed = append(changed, Bridge{c, n >= len(ours)})
+		}
+		if !c.None() || is.Unread {
+			unknown = append(unknown, unknownOf(key, c, is)...)
+		}
+	}
+	return changed, unknown, nil
+}
+
+// bridgesOf are the bridges of the files, and all others, if the files have what bridges are planned from.
+func (d *differ) bridgesOf(ctx context.Context, all []written) (ours, others []types.NamespacedName, err error) {
+	var concerned bool
+	for _, w := range all {
+		_, own := w.planned.(*dpuv1.DPUHCPBridge)
+		if own {
+			ours = append(ours, client.ObjectKeyFromObject(w.planned))
+		}
+		concerned = concerned || own || slices.Contains(ofDPF, w.after.GroupVersionKind().GroupKind())
+	}
+	if !concerned {
+		return nil, nil, nil
+	}
+	list := &dpuv1.DPUHCPBridgeList{}
+	if err := d.after.Reader.List(ctx, list); err != nil {
+		return nil, nil, fmt.Errorf("listing bridges: %w", err)
+	}
+	for i := range list.Items {
+		if key := client.ObjectKeyFromObject(&list.Items[i]); !slices.Contains(ours, key) {
+			others = append(others, key)
+		}
+	}
+	return ours, others, nil
+}
+
+// unknownOf is what only the operator can say of a bridge's change.
+func unknownOf(key types.NamespacedName, c change.BridgeChange, is change.BridgePicture) (all []string) {
+	note := func(text string) { all = append(all, fmt.Sprintf("DPUHCPBridge %s: %s", key, text)) }
+	if is.Unread {
+		note("which objects are written: you may not get its Secrets, from which it is planned")
+		return all
+	}
+	for _, text := range is.Unknown {
+		note(text)
+	}
+	if slices.ContainsFunc(c.Templates, func(t change.Template) bool { return t.Verb != change.Delete }) {
+		note("the text of its templates, and whether DPF takes one of that size: the operator downloads the ignition that they are made from")
+	}
+	if len(is.Plan.Adopts) > 0 {
+		note("what changes in the HostedCluster once it is taken over: ask again then")
+	}
+	return all
+}

@@ -1,0 +1,29 @@
+package diffcli
+
+// bridge writes what becomes of a DPUHCPBridge.
+func (t *table) bridge(b Bridge) {
+	other := ""
+	if b.Other {
+		other = ", which no file has"
+	}
+	t.line(0, "DPUHCPBridge %s/%s%s", b.Namespace, b.Name, other)
+	if b.Stopped != "" {
+		t.line(1, "Nothing of the hosted cluster is written: %s", b.Stopped)
+	}
+	if len(b.Objects) > 0 {
+		t.line(1, "Written")
+		t.objects(b.Objects)
+	}
+	t.list(1, "Control plane", b.ControlPlane)
+	if len(b.Templates) > 0 {
+		t.line(1, "Templates")
+	}
+	for _, of := range b.Templates {
+		t.line(2, "%s ConfigMap %s/%s (BFB %s, DPUFlavor %s): %s", of.Verb, of.Namespace, of.Name, of.BFB, of.Flavor, of.Says)
+	}
+	if b.DPUs != "" {
+		t.line(1, "DPUs")
+		t.line(2, "%s", b.DPUs)
+	}
+	t.findings(b.Findings)
+}

@@ -1,0 +1,49 @@
+package foresee
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/change"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// Nobody but the operator asks registries. What they will say is assumed where it can be, and said to be unknown.
+func TestWhatRegistriesWillSayIsNotKnown(t *testing.T) {
+	const (
+		digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+		tagged = "quay.io/example/release:4.20.5-multi"
+		bare   = "quay.io/example/release@" + digest
+	)
+	hosted := func(release string) *hyperv1.HostedCluster {
+		return &hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: release}}}
+	}
+	for name, c := range map[string]struct {
+		mapping        map[string]string
+		release        string
+		is             *hyperv1.HostedCluster
+		image, unknown string
+	}{
+		"the image is mapped":        {map[string]string{"4.20.5": "quay.io/example/os:1"}, tagged, nil, "", ""},
+		"a tag says the version":     {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, tagged, nil, "quay.io/example/os:4.20.5", "whether registries have quay.io/example/os:4.20.5"},
+		"a digest says none":         {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(tagged), "", "what follows once the operator has found"},
+		"the release stays the same": {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(bare), "quay.io/example/os:found", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := &dpuv1.DPUHCPBridge{Spec: dpuv1.DPUHCPBridgeSpec{OCPReleaseImage: dpuv1.ReleaseImage(c.release)}, Status: dpuv1.DPUHCPBridgeStatus{BlueFieldContainerImage: "quay.io/example/os:found"}}
+			p := change.BridgePicture{Input: bridge.Input{Bridge: b, Mapping: &corev1.ConfigMap{Data: c.mapping}, HostedCluster: c.is}}
+			answered(&p)
+			g.Expect(p.Answer.Image).To(Equal(c.image))
+			if c.unknown == "" {
+				g.Expect(p.Unknown).To(BeEmpty())
+			} else {
+				g.Expect(p.Unknown).To(ConsistOf(ContainSubstring(c.unknown)))
+			}
+		})
+	}
+}
