@@ -344,3 +344,29 @@ func (w *world) cameToPass(what string, foretold diffcli.Report, was, is map[str
 		w.t.Errorf("%s: objects that were written (-), and that were foretold (+):\n%s", what, d)
 	}
 }
+
+// Of two new Infras on one VLAN, the second gets the addresses that the first leaves.
+func TestTheSecondInfraOfTheFilesIsForetoldAfterTheFirst(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	w.hosts("c2")
+	first := strings.ReplaceAll(before, "NS", w.ns)
+	second := strings.NewReplacer("metadata: {name: c1,", "metadata: {name: c2,", "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}", dhcpLine, "    dhcp: {enabled: false}\n").Replace(first)
+	r := w.foretells(first + "---\n" + second)
+	w.kubectl(first + "---\n" + second)
+	w.Expect(r.Infras).To(HaveLen(2))
+	for i, name := range []string{"c1", "c2"} {
+		var foretold, are []string
+		for _, p := range r.Infras[i].Pods {
+			if p.Component != names.DHCP {
+				foretold = append(foretold, p.IP)
+			}
+		}
+		dns := sees(w, named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), there)
+		proxy := sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer(name)), there)
+		for _, ip := range slices.Concat(dns.Spec.NetworkConfig.ServerIPs(), proxy.Spec.NetworkConfig.ServerIPs()) {
+			are = append(are, string(ip))
+		}
+		w.Expect(foretold).To(ConsistOf(are), "%s: %+v", name, r.Infras[i])
+	}
+}

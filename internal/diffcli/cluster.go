@@ -30,6 +30,7 @@ type cluster struct {
 	homes   []string
 	options cache.Options
 	lists   map[listed]known
+	news    int        // objects of the files that do not exist
 	mu      sync.Mutex // of unread: a bridge's Secrets and ConfigMaps are read at once
 	unread  map[string]bool
 }

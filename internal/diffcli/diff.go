@@ -1,6 +1,7 @@
 package diffcli
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -153,11 +154,24 @@ func (d *differ) infra(ctx context.Context, key types.NamespacedName) (is Infra,
 		return is, err
 	}
 	is.Change = change.Between(before, after)
+	d.follow(key, after)
 	if is.Leases, err = d.leases(ctx, before, after); err != nil {
 		return is, err
 	}
 	is.Streams = d.streams(ctx, before, is.Pods)
 	return is, nil
+}
+
+// follow has the Infras that come later see what becomes of one of the files: which addresses its instances have.
+func (d *differ) follow(key types.NamespacedName, after change.Picture) {
+	if after.Paused != "" || !slices.Contains(d.ours, key) {
+		return
+	}
+	var children []client.Object
+	for _, c := range after.Children {
+		children = append(children, c.Server)
+	}
+	d.after = d.after.Over(children...)
 }
 
 // provisioned notes the Infras of the files, and adds those that the files' HostedClusters ask for.
@@ -176,6 +190,7 @@ func (d *differ) provisioned(ctx context.Context, written []client.Object) error
 			return err
 		}
 		if infra != nil {
+			infra.UID = cmp.Or(infra.UID, d.newUID())
 			d.after = d.after.Over(infra)
 			d.ours = append(d.ours, client.ObjectKeyFromObject(infra))
 		}

@@ -85,8 +85,14 @@ func (c *cluster) create(ctx context.Context, m Manifest) (*unstructured.Unstruc
 	if err != nil {
 		return nil, m.refused(err)
 	}
-	next.SetUID("") // that of a dry run is nobody's
+	next.SetUID(c.newUID())
 	return next, nil
+}
+
+// newUID is in place of one that a dry run gave: it tells new objects apart, and of two of the same second the first one comes first.
+func (c *cluster) newUID() types.UID {
+	c.news++
+	return types.UID(fmt.Sprintf("new-%06d", c.news))
 }
 
 func (c *cluster) patch(ctx context.Context, m Manifest, current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
