@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
+	"github.com/cldmnky/oooi/internal/proxy/probe"
 	"github.com/cldmnky/oooi/internal/testkit/backend"
 )
 
@@ -147,4 +149,37 @@ func TestAFaultOutlivesARestart(t *testing.T) {
 	}
 	g.Expect(said(1)).To(Equal(fault))
 	g.Expect(said(0)).To(BeNil(), "that no target answers is said already")
+}
+
+// A backend's pod that is being replaced closes a connection, and its successor serves the next.
+func TestAFaultIsBelievedOnceItIsSeenAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		closes int32 // so many of the first connections
+		fault  bool
+	}{
+		"a pod that is replaced":  {1, false},
+		"one that serves nothing": {1 << 20, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), newProbes()
+			s.pause = quick
+			config := &tls.Config{Certificates: []tls.Certificate{backend.Certificate(t, "api.example.com", nil)}}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			g.Expect(err).NotTo(HaveOccurred())
+			var connections atomic.Int32
+			backend.Serve(t, listener, func(conn net.Conn) {
+				if connections.Add(1) > c.closes {
+					_ = tls.Server(conn, config).Handshake()
+				}
+			})
+			at := netip.MustParseAddrPort(listener.Addr().String())
+			one := probe.Target{Backend: "api", At: at, From: at.Addr(), Host: "api.example.com"}
+			result := s.ask(t.Context(), one)
+			g.Expect(result.Fault != nil).To(Equal(c.fault), "%v", result.Fault)
+			g.Expect(connections.Load()).To(BeEquivalentTo(2))
+			s.note(one, result)
+			g.Expect(s.ask(t.Context(), one).Fault).To(Equal(result.Fault))
+			g.Expect(connections.Load()).To(BeEquivalentTo(3), "what is known is not looked for twice")
+		})
+	}
 }
