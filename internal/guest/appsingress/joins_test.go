@@ -50,28 +50,31 @@ func where(all []Joined) (addresses []string) {
 
 func TestANodeJoinsOnceAndOnlyIfAllItsLifeWasWatched(t *testing.T) {
 	g, now := NewWithT(t), time.Now()
-	began := now.Add(-4 * time.Hour)
+	began := now.Add(-time.Hour)
 	v := watching(began)
 	before := of("a-before", false, began.Add(-time.Second), "192.168.100.10")
 	young := of("b-young", false, now.Add(-time.Minute), "fd00::11", "192.168.100.11", "192.168.100.99")
-	old := of("c-old", false, now.Add(-boot.Longest-time.Minute), "192.168.100.12")
 	nowhere := of("d-nowhere", true, now, "fd00::13")
-	v.haveNodes([]node{before, young, old, nowhere})
+	v.haveNodes([]node{before, young, nowhere})
 	g.Expect(v.joining).To(BeEmpty())
 
-	before.Ready, young.Ready, old.Ready, young.ready = true, true, true, now.Add(-time.Second)
-	v.haveNodes([]node{before, young, old, nowhere})
+	before.Ready, young.Ready, young.ready = true, true, now.Add(-time.Second)
+	v.haveNodes([]node{before, young, nowhere})
 	g.Expect(where(v.joining)).To(Equal([]string{"192.168.100.11"}), "one address of one Node: a lease is read for each")
 	g.Expect(v.joining[0].Says).To(Equal(young.ready))
 	g.Expect(v.joining[0].Created).To(Equal(young.created))
 	g.Expect(v.joining[0].Seen).To(BeTemporally("~", time.Now(), time.Minute))
-	v.haveNodes([]node{before, young, old, nowhere})
+	v.haveNodes([]node{before, young, nowhere})
 	g.Expect(v.joining).To(HaveLen(1), "nothing is new")
-	g.Expect(v.seen.Nodes).To(HaveLen(4))
+	g.Expect(v.seen.Nodes).To(HaveLen(3))
 
 	again := &visit{agent: v.agent} // after the hosted cluster was away
 	again.haveNodes([]node{before, young, of("e-meanwhile", true, now, "192.168.100.14")})
 	g.Expect(where(v.joining)).To(Equal([]string{"192.168.100.11", "192.168.100.14"}))
+
+	long := watching(now.Add(-2 * boot.Longest))
+	long.haveNodes([]node{of("old", true, now.Add(-boot.Longest-time.Minute), "192.168.100.12")})
+	g.Expect(long.joining).To(BeEmpty(), "it would not be counted")
 }
 
 // Nodes that come and go cost the management cluster so much, and no more.
