@@ -94,6 +94,6 @@ func TestALeaseIsListedWithTheStagesOfItsWorker(t *testing.T) {
 		delete(cells, other)
 	}
 	g.Expect(cells).To(Equal(map[string]any{
-		"Asked": "10m", "Ignition": "9m", "Ignition-Bytes": 51200.0, "API": nil, "Konnectivity": nil, "Unmatched": "registry.example.com",
+		"Asked": "10m", "Ignition": "9m", "Ignition-Bytes": 51200.0, "API": nil, "Konnectivity": nil, "Node-Ready": nil, "Unmatched": "registry.example.com",
 	}))
 }
