@@ -22,6 +22,13 @@ func InstanceAt(all []Instance, ip IPAddress) Instance {
 	return all[i]
 }
 
+// Probes says whether what the first instance found of the backends is its own word of now: while it is away, or its pod is not Ready on a node, its
+// word is old.
+func (s *ProxyServer) Probes() bool {
+	first := InstanceAt(s.Status.Instances, s.Spec.NetworkConfig.ServerIP)
+	return first.Ready && (len(s.Spec.NetworkConfig.ServerIPs()) == 1 || first.Node != "")
+}
+
 // Hears says whether something comes from that address.
 func (h Health) Hears() bool { return h.State == HealthAnswers || h.State == HealthConfirmed }
 

@@ -235,6 +235,9 @@ const (
 	ConditionDegraded = "Degraded"
 	// ConditionReady: a worker that boots now can join.
 	ConditionReady = "Ready"
+	// ReasonProbeFails of an Infra's BackendsHealthy and Ready: all backends answer, and the proxy's probe finds that a worker refuses what one of
+	// them serves. Both stay True, since nobody here can tell for whom a tenant's certificate is meant, nor may the operator do anything about it.
+	ReasonProbeFails = "ProbeFails"
 	// ConditionConfigAccepted: the daemon runs with the newest spec. If not, the message has the daemon's error (Envoy's NACK).
 	// A second instance has its own, as InstanceCondition names it.
 	ConditionConfigAccepted = "ConfigAccepted"

@@ -47,6 +47,8 @@ func readiness(infra *v1alpha1.Infra) step.Step {
 		return fail("see whether the operator runs: the steps above", "Infra %s: the operator has not seen its newest spec yet", name)
 	case ready.Status != metav1.ConditionTrue:
 		return fail(do, "Infra %s is not Ready: %s: %s", name, ready.Reason, ready.Message)
+	case ready.Reason == v1alpha1.ReasonProbeFails:
+		return warn(do, "Infra %s is Ready, and its proxy's probe fails: %s", name, ready.Message)
 	case degraded != nil && degraded.Status == metav1.ConditionTrue:
 		return warn(do, "Infra %s is Degraded: %s: %s", name, degraded.Reason, degraded.Message)
 	}

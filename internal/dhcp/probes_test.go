@@ -81,7 +81,10 @@ func TestAProbeIsAnsweredAndIsNoClient(t *testing.T) {
 	l.store.away = true // as it is for an instance that is cut off
 	forged, err := dhcpv4.New(dhcpv4.WithHwAddr(net.HardwareAddr{0x52, 0x54, 0, 0, 0, 1}), dhcpv4.WithMessageType(dhcpv4.MessageTypeInform), has(us))
 	g.Expect(err).NotTo(HaveOccurred())
-	sent, metrics := l.receives(wire.ProbeOf(other, xid), wire.ProbeOf(at(77), xid), forged.ToBytes())
+	relayed, err := dhcpv4.FromBytes(wire.ProbeOf(other, xid))
+	g.Expect(err).NotTo(HaveOccurred())
+	relayed.GatewayIPAddr = at(99).AsSlice()
+	sent, metrics := l.receives(wire.ProbeOf(other, xid), wire.ProbeOf(at(77), xid), forged.ToBytes(), relayed.ToBytes())
 	g.Expect(sent).To(HaveLen(1))
 	g.Expect(wire.JudgeProbed(sent[netip.AddrPortFrom(other, 68)], xid, us)).To(Succeed())
 	g.Expect(metrics).To(And(

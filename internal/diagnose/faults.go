@@ -9,12 +9,9 @@ import (
 	"github.com/cldmnky/oooi/internal/step"
 )
 
-// FaultOf is what the proxy's probe found of a backend, if one answers at all. The first instance says so; while it is away, its word is old.
+// FaultOf is what the proxy's probe found of a backend, if one answers at all.
 func (f Facts) FaultOf(backend string) *v1alpha1.BackendFault {
-	if f.Proxy.Is == nil {
-		return nil
-	}
-	if !v1alpha1.InstanceAt(f.Proxy.Is.Status.Instances, f.Proxy.Is.Spec.NetworkConfig.ServerIP).Ready {
+	if f.Proxy.Is == nil || !f.Proxy.Is.Probes() {
 		return nil
 	}
 	i := slices.IndexFunc(f.Proxy.Is.Status.Backends, func(b v1alpha1.BackendStatus) bool { return b.Name == backend && b.Healthy > 0 })

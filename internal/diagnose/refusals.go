@@ -22,8 +22,8 @@ var unauthorized = []string{"Bad header", "Token invalid"}
 // unknownToken is that about those that it answered with 511, on which Ignition tries again.
 const unknownToken = "Token not found in cache"
 
-// payloadTakes is how long the ignition server may answer 511 to a new machine: it knows a token only once it has made the config, and expects that
-// to take up to a minute (v0.1.60, ignition-server/controllers/tokensecret_controller.go, PayloadGenerationSeconds).
+// payloadTakes is how long the ignition server may answer 511 to a new machine, and another machine's answer be the newest of them: it knows a token
+// only once it has made the config, and expects that to take up to a minute (v0.1.60, ignition-server/controllers/tokensecret_controller.go, PayloadGenerationSeconds).
 const payloadTakes = 3 * time.Minute
 
 // hasNoConfig says whether all that a worker ever received from Ignition is too little to be a config.
@@ -44,17 +44,16 @@ func (f Facts) refused(w worker, pool string) (is step.Step, found bool) {
 	if f.Refusals.Unread != "" {
 		return unread("whether the ignition server refused it: its events", f.Refusals.Unread), true
 	}
-	last := w.started()
+	last, newest := w.started(), corev1.Event{}
 	for _, e := range f.Refusals.Is {
-		at := lastSeen(e.LastTimestamp, e.EventTime)
-		if !isTokenOf(pool, e.InvolvedObject.Name) || !at.After(last) {
-			continue
-		}
-		if s, judged := f.refusal(w, e, at); judged {
-			last, is, found = at, s, true
+		if at := lastSeen(e.LastTimestamp, e.EventTime); isTokenOf(pool, e.InvolvedObject.Name) && at.After(last) {
+			last, newest = at, e
 		}
 	}
-	return is, found
+	if w.runs(f) < payloadTakes {
+		return is, false
+	}
+	return f.refusal(w, newest, last)
 }
 
 func (f Facts) refusal(w worker, e corev1.Event, at time.Time) (is step.Step, judged bool) {
@@ -64,7 +63,7 @@ func (f Facts) refusal(w worker, e corev1.Event, at time.Time) (is step.Step, ju
 		userData := "user-data-" + strings.TrimPrefix(secret, "token-")
 		return fail(tokenRefused, fmt.Sprintf("the user data has to send the header Authorization with Bearer and the token in base64, as Secret %s/%s does; %s", f.controlPlane(), userData, remake(f, w)),
 			"the ignition server answered 401 (%s) %s to a machine with the config of Secret %s, and this one has received no config", e.Message, w.after(at), secret), true
-	case e.Message == unknownToken && w.runs(f) >= payloadTakes:
+	case e.Message == unknownToken:
 		return fail(tokenRefused, fmt.Sprintf("kubectl -n %s logs deployment/ignition-server says whether it made the config; if it did, the machine has an older token: %s", f.controlPlane(), remake(f, w)),
 			"the ignition server answered 511 (%s) %s to a machine with the config of Secret %s, and this one has received no config", e.Message, w.after(at), secret), true
 	}

@@ -167,6 +167,9 @@ func (r reader) refusals() step.Read[[]corev1.Event] {
 		return step.Read[[]corev1.Event]{}
 	}
 	list, why := read[corev1.EventList](r, r.controlPlane, "events", client.MatchingFields{"reason": diagnose.RefusalReason, "type": corev1.EventTypeWarning}, client.Limit(mostRefusals))
+	if list.Continue != "" {
+		why = fmt.Sprintf("there are more than %d of them", mostRefusals)
+	}
 	return step.Read[[]corev1.Event]{Is: list.Items, Unread: why}
 }
 

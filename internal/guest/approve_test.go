@@ -307,7 +307,8 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 	g.Expect(approval.Reason).To(Equal("DPUMayJoin"))
 	g.Expect(approval.Message).To(And(HavePrefix("DPUHCPBridge "+g.bridge.String()), HaveSuffix("DPU dpf/dpu-1, UID uid-dpu-1")))
 	g.Eventually(func() []byte { return g.live("boot").Status.Certificate }).ShouldNot(BeEmpty(), "its approval makes a certificate")
-	g.Eventually(g.audit).Should(ContainElement(approve.Notice{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
+	g.Eventually(g.audit).Should(ContainElement(And(HaveField("Name", "boot"), HaveField("Kind", csr.Bootstrap), HaveField("Host", "dpu-1"), HaveField("Warning", false),
+		HaveField("Created", Not(BeZero())), HaveField("Reason", approval.Reason), HaveField("Message", approval.Message))))
 	g.Expect(decisions("approved", "")).To(Equal(passed+2), "this one and the one that was approved before it")
 
 	g.joins("dpu-1", corev1.ConditionTrue, 0, "192.168.100.1")

@@ -146,6 +146,8 @@ func ready(infra *v1alpha1.Infra) (step.Outcome, string) {
 		return step.Unread, "the operator has not looked at it yet; see whether it runs: oooi check"
 	case c.Status != metav1.ConditionTrue:
 		return step.Fail, c.Reason + ": " + c.Message
+	case c.Reason == v1alpha1.ReasonProbeFails:
+		return step.Warn, c.Reason + ": " + c.Message
 	}
 	return step.OK, cmp.Or(c.Message, c.Reason)
 }

@@ -78,6 +78,11 @@ func merged(l *v1alpha1.DHCPLease, saw []v1alpha1.Stage) (v1alpha1.DHCPLeaseStat
 			status.Stages = append(status.Stages, s)
 		}
 	}
+	for _, s := range l.Status.Stages { // a later release's
+		if _, there := known[s.Name]; there && nth(s.Name) < 0 {
+			status.Stages = append(status.Stages, s)
+		}
+	}
 	return status, news
 }
 

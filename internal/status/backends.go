@@ -12,10 +12,6 @@ import (
 // noBackend is the reason of a proxy that serves, but some of whose backends do not answer.
 const noBackend = "BackendsUnhealthy"
 
-// probeFails is the reason of backends that all answer, where the proxy's probe finds that a worker refuses what one of them serves. True, since
-// nobody here can tell for whom a tenant's certificate is meant, nor may the operator do anything about it.
-const probeFails = "ProbeFails"
-
 // backends counts a proxy's backends, except those of *.apps, which have a condition of their own.
 type backends struct {
 	total    int
@@ -82,14 +78,14 @@ func (b backends) verdict() verdict {
 		answer += "; who connects through the proxy refuses it: " + strings.Join(b.faulty, "; ")
 	}
 	if b.keepOut {
-		return yes(kind, probeFails, answer)
+		return yes(kind, v1alpha1.ReasonProbeFails, answer)
 	}
 	return yes(kind, "Answering", answer)
 }
 
-// faultOf is what the probe found in a backend's answer. The first instance says so; while it is away, its word is old.
+// faultOf is what the probe found in a backend's answer.
 func faultOf(s *v1alpha1.ProxyServer, at int) *v1alpha1.BackendFault {
-	if !v1alpha1.InstanceAt(s.Status.Instances, s.Spec.NetworkConfig.ServerIP).Ready {
+	if !s.Probes() {
 		return nil
 	}
 	return s.Status.Backends[at].Fault

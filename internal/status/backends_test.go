@@ -107,7 +107,7 @@ func TestAFaultThatTheProbeFoundIsTold(t *testing.T) {
 			g.Expect(said(got, v1alpha1.ConditionReady)).To(Equal(c.ready))
 			if c.ready == "True/ProbeFails" {
 				g.Expect(said(got, v1alpha1.ConditionDegraded)).To(Equal("False/AsExpected"))
-				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(And(HavePrefix("every service runs, but a worker that boots now cannot join; BackendsHealthy: "), HaveSuffix(c.tells)))
+				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(And(HavePrefix("the services run, but a worker that boots now cannot join; BackendsHealthy: "), HaveSuffix(c.tells)))
 			}
 		})
 	}

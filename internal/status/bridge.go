@@ -133,6 +133,7 @@ func Ending(in bridge.Input, read bool, cleanup metav1.ConditionStatus, reason, 
 	b, mirror := in.Bridge, mirrored(in)
 	status := *b.Status.DeepCopy()
 	if read && len(mirror) == 0 {
+		status.CertificateRequests = nil
 		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type != dpuv1.ConditionDPUClusterBound })
 	}
 	all := append(mirror,

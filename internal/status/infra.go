@@ -177,8 +177,8 @@ func ready(out Outcome, all []verdict) verdict {
 	if bad, found := firstNot(all...); found {
 		return judged(kind, out.Findings, no(kind, bad.Reason, bad.Type+": "+bad.Message))
 	}
-	if i := slices.IndexFunc(all, func(v verdict) bool { return v.Reason == probeFails }); i >= 0 {
-		return judged(kind, out.Findings, yes(kind, probeFails, "every service runs, but a worker that boots now cannot join; "+all[i].Type+": "+all[i].Message))
+	if i := slices.IndexFunc(all, func(v verdict) bool { return v.Reason == v1alpha1.ReasonProbeFails }); i >= 0 {
+		return judged(kind, out.Findings, yes(kind, v1alpha1.ReasonProbeFails, "the services run, but a worker that boots now cannot join; "+all[i].Type+": "+all[i].Message))
 	}
 	const well = "a worker that boots now can join"
 	if i := slices.IndexFunc(all, verdict.isHalf); i >= 0 {

@@ -210,7 +210,7 @@ type DPUHCPBridgeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Certificate requests of kubelets in the hosted cluster: first those that wait, of each host and kind the newest, DPUs' before others', and then
-	// those that the operator approved since it started, the newest first; 20 of each at most. If they change often, this is written once a minute.
+	// those that the operator approved since it last began to read the hosted cluster, the newest first; 20 of each at most. If they change often, this is written once a minute.
 	// Whoever has the token in a DPU's Ignition can make requests in any host's name.
 	// +optional
 	// +listType=atomic
@@ -244,7 +244,7 @@ type CertificateRequest struct {
 	// When the operator approved it. Absent: it waits.
 	// +optional
 	ApprovalTime *metav1.Time `json:"approvalTime,omitempty"`
-	// First rule that it breaks, as oooi csr explain names it. Absent: it is approved, or was not judged yet.
+	// First rule that it breaks, as oooi csr explain names it. Absent: it is approved, or no rule refuses it; why it waits then, CSRAutoApprovalActive says.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RefusedBy string `json:"refusedBy,omitempty"`

@@ -53,9 +53,9 @@ func (c *Config) never(a netip.Addr) bool {
 	return c.foreign(a) != "" || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || slices.Contains(c.Network.NTP, a)
 }
 
-// Probes says whether a message is a probe: an instance's INFORM.
+// Probes says whether a message is a probe: an instance's INFORM, which comes by no relay.
 func (c *Config) Probes(m wire.Message) bool {
-	return m.Kind == wire.Inform && slices.Contains(c.Instances, m.Current) && m.Client == wire.Probing(m.Current)
+	return m.Kind == wire.Inform && !m.Relay.IsValid() && slices.Contains(c.Instances, m.Current) && m.Client == wire.Probing(m.Current)
 }
 
 // Closed says why a client cannot be bound to an address; empty if it can.

@@ -131,7 +131,7 @@ func (a *approver) hasEvent(n *Notice) bool {
 
 // remembers an approval.
 func (a *approver) remembers(n Notice) {
-	r := Request{Name: n.Name, Host: n.Host, Kind: n.Kind, Created: n.Created.UTC(), Approved: time.Now().UTC().Truncate(time.Second)}
+	r := Request{Name: n.Name, Host: n.Host, Kind: n.Kind, Created: asStored(n.Created), Approved: asStored(time.Now())}
 	if unspeakable(r) {
 		return
 	}

@@ -23,9 +23,11 @@ func (v *approving) decideHost(ctx context.Context, host string, may []*waiting)
 		known, _ := v.cards()
 		v.seen.Lock()
 		out := w.asked.Judge(v.factsNow(host, known)).Broken()
-		v.seen.Unlock()
 		if out != "" {
 			w.isRefusedBy(out)
+		}
+		v.seen.Unlock()
+		if out != "" {
 			v.decideLater(w, behind)
 			continue
 		}
@@ -72,7 +74,9 @@ func (v *approving) decideOne(ctx context.Context, w *waiting) error {
 		if broken := d.Broken(); broken == csr.RulePending {
 			v.countsUntilShown(w, d)
 		} else {
+			v.seen.Lock()
 			w.isRefusedBy(broken)
+			v.seen.Unlock()
 		}
 		return nil
 	}

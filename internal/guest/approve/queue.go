@@ -42,7 +42,7 @@ func (w *waiting) longer() time.Duration {
 	return w.pause
 }
 
-// isRefusedBy records the rule that refuses it, and counts it once, however often it refuses.
+// isRefusedBy records the rule that refuses it, and counts it once, however often it refuses. The caller has the lock of what was seen.
 func (w *waiting) isRefusedBy(broken string) {
 	if w.broken != broken {
 		w.broken = broken

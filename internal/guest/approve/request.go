@@ -23,5 +23,8 @@ const mostTold = 20
 
 // unspeakable is what no API server sends, and the management cluster's would refuse.
 func unspeakable(r Request) bool {
-	return len(validation.IsDNS1123Subdomain(r.Name)) > 0 || len(validation.IsDNS1123Subdomain(r.Host)) > 0 || r.Created.Year() > 9999 || r.Created.Year() < 1
+	return len(validation.IsDNS1123Subdomain(r.Name)) > 0 || len(validation.IsDNS1123Subdomain(r.Host)) > 0 || r.Created.IsZero() || r.Created.Year() > 9999 || r.Created.Year() < 1
 }
+
+// asStored is a time as the management cluster keeps it: with more, no status would be the one that was written.
+func asStored(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

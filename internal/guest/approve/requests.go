@@ -50,7 +50,7 @@ func (v *approving) requests(now time.Time) []Request {
 		}
 		for w := range maps.Values(newest) {
 			if w.broken != "" || now.Sub(w.since) > judgedIn {
-				waits = append(waits, Request{Name: w.asked.Name, Host: w.asked.Host, Kind: w.asked.Kind, Created: w.asked.Created.UTC(), RefusedBy: w.broken})
+				waits = append(waits, Request{Name: w.asked.Name, Host: w.asked.Host, Kind: w.asked.Kind, Created: asStored(w.asked.Created), RefusedBy: w.broken})
 			}
 		}
 	}

@@ -38,7 +38,8 @@ type agent struct {
 
 	boots   Boots
 	began   time.Time
-	joining []Joined // to be told, the longest waiting first
+	joining []Joined             // to be told, the longest waiting first
+	noticed map[string]time.Time // Nodes that were or are among them, as long as they are young, and when each was created
 	joined  chan struct{}
 	turns   *rate.Limiter
 }

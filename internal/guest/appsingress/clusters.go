@@ -46,6 +46,9 @@ func NewClusters(secrets visits.SecretSource, changed func(infra types.Namespace
 // shared: nobody may change it.
 func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	a, found := c.sessions.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, func(context.Context)) {
+		if c.Boots != nil {
+			c.Boots.Leaves(infra) // this one says when it watches Nodes
+		}
 		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery, boots: c.Boots}
 		a.began, a.joined, a.turns = time.Now(), make(chan struct{}, 1), rate.NewLimiter(joinsPerSecond, joinsAtOnce)
 		return a, a.link(c.secrets).Run

@@ -4,12 +4,10 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cldmnky/oooi/internal/boot"
 	"github.com/cldmnky/oooi/internal/guest/pace"
-	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // seeNodes watches Nodes. The caller may have the agent's lock.
@@ -23,11 +21,15 @@ func (v *visit) seeNodes(ctx context.Context) {
 
 // haveNodes compares with what was seen before, also on an earlier visit. The caller has the agent's lock.
 func (v *visit) haveNodes(all []node) {
-	before, now := v.seen.Nodes, time.Now()
-	v.seen.Nodes = nil
+	now, before := time.Now(), v.noticed
+	v.seen.Nodes, v.noticed = nil, map[string]time.Time{}
 	for _, n := range all {
 		v.seen.Nodes = append(v.seen.Nodes, n.GuestNode)
-		if v.boots != nil && v.isNew(n, now) && !wasReady(before, n.Name) {
+		was := before[n.Name].Equal(n.created) && now.Sub(n.created) <= boot.Longest
+		if !was && (v.boots == nil || !v.isNew(n, now)) {
+			continue
+		}
+		if v.noticed[n.Name] = n.created; !was {
 			v.joins(n, now)
 		}
 	}
@@ -36,12 +38,6 @@ func (v *visit) haveNodes(all []node) {
 // isNew says whether we have watched the whole life of a Node, which is none that began too long ago to be counted.
 func (a *agent) isNew(n node, now time.Time) bool {
 	return n.Ready && n.created.After(a.began) && now.Sub(n.created) <= boot.Longest
-}
-
-// wasReady looks among Nodes that are sorted by name.
-func wasReady(all []input.GuestNode, name string) bool {
-	i, is := slices.BinarySearchFunc(all, name, func(n input.GuestNode, name string) int { return strings.Compare(n.Name, name) })
-	return is && all[i].Ready
 }
 
 func (a *agent) joins(n node, now time.Time) {

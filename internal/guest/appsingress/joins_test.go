@@ -66,6 +66,11 @@ func TestANodeJoinsOnceAndOnlyIfAllItsLifeWasWatched(t *testing.T) {
 	g.Expect(v.joining[0].Seen).To(BeTemporally("~", time.Now(), time.Minute))
 	v.haveNodes([]node{before, young, nowhere})
 	g.Expect(v.joining).To(HaveLen(1), "nothing is new")
+	young.Ready = false
+	v.haveNodes([]node{before, young, nowhere})
+	young.Ready = true
+	v.haveNodes([]node{before, young, nowhere})
+	g.Expect(v.joining).To(HaveLen(1), "its kubelet was away")
 	g.Expect(v.seen.Nodes).To(HaveLen(3))
 
 	again := &visit{agent: v.agent} // after the hosted cluster was away

@@ -22,7 +22,7 @@ type CertificateRequestApplyConfiguration struct {
 	CreationTime *v1.Time `json:"creationTime,omitempty"`
 	// When the operator approved it. Absent: it waits.
 	ApprovalTime *v1.Time `json:"approvalTime,omitempty"`
-	// First rule that it breaks, as oooi csr explain names it. Absent: it is approved, or was not judged yet.
+	// First rule that it breaks, as oooi csr explain names it. Absent: it is approved, or no rule refuses it; why it waits then, CSRAutoApprovalActive says.
 	RefusedBy *string `json:"refusedBy,omitempty"`
 }
 

@@ -24,7 +24,7 @@ type DPUHCPBridgeStatusApplyConfiguration struct {
 	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// Certificate requests of kubelets in the hosted cluster: first those that wait, of each host and kind the newest, DPUs' before others', and then
-	// those that the operator approved since it started, the newest first; 20 of each at most. If they change often, this is written once a minute.
+	// those that the operator approved since it last began to read the hosted cluster, the newest first; 20 of each at most. If they change often, this is written once a minute.
 	// Whoever has the token in a DPU's Ignition can make requests in any host's name.
 	CertificateRequests []CertificateRequestApplyConfiguration `json:"certificateRequests,omitempty"`
 }
