@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -234,8 +235,17 @@ func TestMoreSlicesThanAreKeptAreSaid(t *testing.T) {
 		another.Name = more.Name
 		objects = append(objects, more, another)
 	}
-	cluster := fakes(objects...)
-	w := NewWatch(cluster)
+	cluster, watched := fakes(objects...), make(chan struct{}, 1)
+	w := NewWatch(interceptor.NewClient(cluster, interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) (watch.Interface, error) {
+		i, err := c.Watch(ctx, list, o...)
+		if _, is := list.(*discoveryv1.EndpointSliceList); is {
+			select {
+			case watched <- struct{}{}:
+			default:
+			}
+		}
+		return i, err
+	}}))
 	w.Need(t.Context(), []intent.Service{api})
 	w.finds(g, "10.0.0.1:8443")
 	_, _, err := w.Targets(api)
@@ -245,6 +255,7 @@ func TestMoreSlicesThanAreKeptAreSaid(t *testing.T) {
 	g.Expect(of.object.listed()).To(HaveLen(1))
 	_, keptOf := of.slices.get("a-00")
 	g.Expect(keptOf).To(BeTrue())
+	g.Eventually(watched, soon).Should(Receive(), "the stand-in tells a watch only of what comes after it")
 	g.Expect(cluster.Delete(t.Context(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "a-00"}})).To(Succeed())
 	g.Eventually(func() bool { _, there := of.slices.get("a-03"); return there }, soon).Should(BeTrue(), "all is read anew")
 	w.finds(g, "10.0.0.1:8443")
