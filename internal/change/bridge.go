@@ -64,8 +64,7 @@ func (c BridgeChange) None() bool {
 
 // BetweenBridges is the change that leads from one picture of a bridge to another. Writes are the objects of its plan that differ.
 func BetweenBridges(before, after BridgePicture, writes []Write) BridgeChange {
-	b := after.Bridge
-	c := BridgeChange{Namespace: b.Namespace, Name: b.Name, Objects: Written("DPUHCPBridge", bridgeOrNone(before.Bridge), b)}
+	c := OfBridge(before.Bridge, after.Bridge)
 	if after.Paused != "" {
 		c.Stopped = after.Paused
 		return c
@@ -97,11 +96,13 @@ func BetweenBridges(before, after BridgePicture, writes []Write) BridgeChange {
 	return c
 }
 
-func bridgeOrNone(b *dpuv1.DPUHCPBridge) component.Server {
-	if b == nil {
-		return nil
+// OfBridge is what changes in a bridge itself. Before is nil if it does not exist.
+func OfBridge(before, after *dpuv1.DPUHCPBridge) BridgeChange {
+	var was component.Server
+	if before != nil {
+		was = before
 	}
-	return b
+	return BridgeChange{Namespace: after.Namespace, Name: after.Name, Objects: Written("DPUHCPBridge", was, after)}
 }
 
 // told leaves out what only says which image is used.

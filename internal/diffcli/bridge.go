@@ -30,7 +30,8 @@ func (d *differ) bridges(ctx context.Context, all []written, settings *bridge.Se
 		return nil, nil, err
 	}
 	if settings == nil {
-		return nil, []string{"DPUHCPBridges: the operator reconciles none (--dpu-bridge=false)"}, nil
+		changed, err = d.unreconciled(ctx, ours)
+		return changed, []string{"DPUHCPBridges: the operator reconciles none (--dpu-bridge=false)"}, err
 	}
 	before, after := &observe.Bridges{Observer: d.before, Settings: *settings}, &observe.Bridges{Observer: d.after, Settings: *settings}
 	for n, key := range slices.Concat(ours, others) {
@@ -58,6 +59,33 @@ func (d *differ) bridges(ctx context.Context, all []written, settings *bridge.Se
 		}
 	}
 	return changed, unknown, nil
+}
+
+// unreconciled bridges change themselves, and nothing else.
+func (d *differ) unreconciled(ctx context.Context, ours []types.NamespacedName) (changed []Bridge, err error) {
+	for _, key := range ours {
+		c, err := d.itself(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if !c.None() {
+			changed = append(changed, Bridge{BridgeChange: c})
+		}
+	}
+	return changed, nil
+}
+
+// itself is what changes in a bridge itself.
+func (d *differ) itself(ctx context.Context, key types.NamespacedName) (c change.BridgeChange, err error) {
+	was, err := (&observe.Bridges{Observer: d.before}).Bridge(ctx, key)
+	if err != nil {
+		return c, err
+	}
+	is, err := (&observe.Bridges{Observer: d.after}).Bridge(ctx, key)
+	if err != nil || is == nil {
+		return c, err
+	}
+	return change.OfBridge(was, is), nil
 }
 
 // bridgesOf are the bridges of the files, and all others, if the files have what bridges are planned from.
