@@ -35,30 +35,38 @@ func (d *differ) bridges(ctx context.Context, all []written, settings *bridge.Se
 	}
 	before, after := &observe.Bridges{Observer: d.before, Settings: *settings}, &observe.Bridges{Observer: d.after, Settings: *settings}
 	for n, key := range slices.Concat(ours, others) {
-		was, err := foresee.Bridge(ctx, before, key)
+		c, notes, err := d.bridge(ctx, before, after, key)
 		if err != nil {
 			return nil, nil, err
 		}
-		is, err := foresee.Bridge(ctx, after, key)
-		if err != nil {
-			return nil, nil, err
-		}
-		if is.Bridge == nil {
-			continue
-		}
-		writes, err := foresee.Writes(ctx, d.after, was, is)
-		if err != nil {
-			return nil, nil, err
-		}
-		c := change.BetweenBridges(was, is, writes)
 		if !c.None() {
 			changed = append(changed, Bridge{c, n >= len(ours)})
 		}
-		if !c.None() || is.Unread {
-			unknown = append(unknown, unknownOf(key, c, is)...)
-		}
+		unknown = append(unknown, notes...)
 	}
 	return changed, unknown, nil
+}
+
+func (d *differ) bridge(ctx context.Context, before, after *observe.Bridges, key types.NamespacedName) (c change.BridgeChange, notes []string, err error) {
+	was, err := foresee.Bridge(ctx, before, key)
+	if err != nil {
+		return c, nil, err
+	}
+	is, err := foresee.Bridge(ctx, after, key)
+	if err != nil {
+		return c, nil, err
+	}
+	if is.Bridge == nil {
+		return d.endingBridge(ctx, key)
+	}
+	writes, err := foresee.Writes(ctx, d.after, was, is)
+	if err != nil {
+		return c, nil, err
+	}
+	if c = change.BetweenBridges(was, is, writes); !c.None() || is.Unread {
+		notes = unknownOf(key, c, is)
+	}
+	return c, notes, nil
 }
 
 // unreconciled bridges change themselves, and nothing else.

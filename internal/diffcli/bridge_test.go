@@ -1,31 +1,34 @@
 package diffcli
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/change"
 )
 
-// ofFiles is a differ of a cluster with a bridge, and the files' bridges as they are written.
-func ofFiles(t *testing.T, is *dpuv1.DPUHCPBridge, files ...*dpuv1.DPUHCPBridge) (*differ, []written) {
+// ofFiles is a differ of a cluster with an object, and those of the files as they are written.
+func ofFiles(t *testing.T, is client.Object, files ...client.Object) (*differ, []written) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(dpuv1.AddToScheme(scheme)).To(Succeed())
+	NewWithT(t).Expect(errors.Join(clientgoscheme.AddToScheme(scheme), dpuv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))).To(Succeed())
 	c := newCluster(fake.NewClientBuilder().WithScheme(scheme).WithObjects(is).Build(), nil)
 	var all []written
 	var after []client.Object
-	for _, b := range files {
+	for _, o := range files {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(dpuv1.GroupVersion.WithKind("DPUHCPBridge"))
-		all, after = append(all, written{after: u, planned: b}), append(after, b)
+		all, after = append(all, written{after: u, planned: o}), append(after, o)
 	}
 	return &differ{cluster: c, before: c.observer(Settings{}), after: c.observer(Settings{}).Over(after...)}, all
 }

@@ -150,8 +150,11 @@ func (d *differ) infra(ctx context.Context, key types.NamespacedName) (is Infra,
 		return is, err
 	}
 	after, err := foresee.Then(ctx, d.after, d.after.Planned, key, before)
-	if err != nil || after.Infra == nil {
+	if err != nil {
 		return is, err
+	}
+	if after.Infra == nil {
+		return d.endingInfra(ctx, key)
 	}
 	is.Change = change.Between(before, after)
 	d.follow(key, after)
