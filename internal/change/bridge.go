@@ -72,6 +72,10 @@ func BetweenBridges(before, after BridgePicture, writes []Write) BridgeChange {
 	if after.Unread || before.Unread {
 		return c
 	}
+	if after.Plan.End {
+		c.end(before, after)
+		return c
+	}
 	for _, w := range writes {
 		c.Objects = append(c.Objects, Written(w.Kind, w.Before, w.After)...)
 	}
@@ -110,6 +114,15 @@ func told(all []finding.Finding) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(all), func(f finding.Finding) bool {
 		return f.Severity == finding.Warning && f.Condition == dpuv1.ConditionBlueFieldContainerImageAvailable
 	})
+}
+
+// end is the deletion of a bridge whose DPUCluster is gone. Nothing else is written then.
+func (c *BridgeChange) end(before, after BridgePicture) {
+	if before.Plan.End && before.Paused == "" {
+		return
+	}
+	c.Objects = append(c.Objects, Object{Verb: Delete, Kind: "DPUHCPBridge", Namespace: c.Namespace, Name: c.Name})
+	c.ControlPlane = []string{fmt.Sprintf("the bridge and its hosted cluster are deleted: DPUCluster %s is gone, and dpuClusterDeletionPolicy is Delete", bridge.ClusterKey(after.Bridge))}
 }
 
 // stop says why the hosted cluster stays as it is.

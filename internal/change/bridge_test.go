@@ -110,3 +110,19 @@ func TestATemplateIsMadeAnewAfterTheIgnition(t *testing.T) {
 	w := change.Write{Kind: "HostedCluster", Before: hosted(func(*hyperv1.HostedCluster) {}), After: hosted(func(hc *hyperv1.HostedCluster) { hc.Spec.InfrastructureAvailabilityPolicy = "x" })}
 	NewWithT(t).Expect(change.BetweenBridges(is, is, []change.Write{w}).Templates).To(BeEmpty())
 }
+
+// The pause ends after the DPUCluster is gone: nothing is written but the deletion, and no finding says that the hosted cluster is kept.
+func TestABridgeEndsWithItsDPUCluster(t *testing.T) {
+	g, before, after := NewWithT(t), oneBridge(), oneBridge()
+	after.Plan.End, after.Plan.Frozen = true, true
+	after.Plan.Findings = []finding.Finding{finding.Wait(dpuv1.ConditionDPUClusterBound, "DPUClusterDeleted").Say("the hosted cluster is kept")}
+	before.Plan, before.Paused = after.Plan, "it is paused"
+	c := change.BetweenBridges(before, after, nil)
+	g.Expect(did(c)).To(Equal([]string{"delete DPUHCPBridge dpf/b1"}))
+	g.Expect(c.ControlPlane).To(ConsistOf("the bridge and its hosted cluster are deleted: DPUCluster dpf/d1 is gone, and dpuClusterDeletionPolicy is Delete"))
+	g.Expect(c.Findings).To(BeEmpty())
+	g.Expect(c.Stopped).To(BeEmpty())
+	g.Expect(change.BetweenBridges(after, after, nil).None()).To(BeTrue(), "it ends without the change")
+	after.Paused = "it is paused"
+	g.Expect(change.BetweenBridges(before, after, nil).None()).To(BeTrue(), "the pause goes on")
+}
