@@ -43,13 +43,16 @@ func Bridge(ctx context.Context, o *observe.Bridges, key types.NamespacedName) (
 // answered assumes that registries have the image that the operator asks them for. Where the release has no tag, they alone know its version.
 func answered(p *change.BridgePicture) {
 	want, hc, release := p.Lookup(), p.HostedCluster, string(p.Bridge.Spec.OCPReleaseImage)
+	if want == nil {
+		return
+	}
+	found, _ := p.SaysItFound(want)
 	switch {
-	case want == nil:
 	case want.Version != "":
 		p.Answer.Image = want.Found(want.Version)
 		p.Unknown = append(p.Unknown, fmt.Sprintf("whether registries have %s, the BlueField container image of release %s: the operator asks them, and changes nothing of the hosted cluster until it is found", p.Answer.Image, release))
-	case hc != nil && hc.Spec.Release.Image == release:
-		p.Answer.Image = p.Bridge.Status.BlueFieldContainerImage
+	case hc != nil && hc.Spec.Release.Image == release && found != "":
+		p.Answer.Image = found
 	default:
 		p.Unknown = append(p.Unknown, fmt.Sprintf("what follows once the operator has found the BlueField container image of release %s: it asks registries for the release's version, which has no tag here", release))
 	}

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/change"
@@ -18,6 +19,7 @@ func TestWhatRegistriesWillSayIsNotKnown(t *testing.T) {
 		digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 		tagged = "quay.io/example/release:4.20.5-multi"
 		bare   = "quay.io/example/release@" + digest
+		found  = "quay.io/example/os:4.20.4"
 	)
 	hosted := func(release string) *hyperv1.HostedCluster {
 		return &hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: release}}}
@@ -26,16 +28,21 @@ func TestWhatRegistriesWillSayIsNotKnown(t *testing.T) {
 		mapping        map[string]string
 		release        string
 		is             *hyperv1.HostedCluster
+		status, reason string
 		image, unknown string
 	}{
-		"the image is mapped":        {map[string]string{"4.20.5": "quay.io/example/os:1"}, tagged, nil, "", ""},
-		"a tag says the version":     {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, tagged, nil, "quay.io/example/os:4.20.5", "whether registries have quay.io/example/os:4.20.5"},
-		"a digest says none":         {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(tagged), "", "what follows once the operator has found"},
-		"the release stays the same": {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(bare), "quay.io/example/os:found", ""},
+		"the image is mapped":        {map[string]string{"4.20.5": "quay.io/example/os:1"}, tagged, nil, "", "", "", ""},
+		"a tag says the version":     {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, tagged, nil, "", "", "quay.io/example/os:4.20.5", "whether registries have quay.io/example/os:4.20.5"},
+		"a digest says none":         {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(tagged), found, "Found", "", "what follows once the operator has found"},
+		"the release stays the same": {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(bare), found, "Found", found, ""},
+		"it had its own image":       {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(bare), found, "MachineOSImage", "", "what follows once the operator has found"},
+		"it is of elsewhere":         {map[string]string{bridge.RepositoryKey: "quay.io/example/os"}, bare, hosted(bare), "quay.io/example/own:1", "Found", "", "what follows once the operator has found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			b := &dpuv1.DPUHCPBridge{Spec: dpuv1.DPUHCPBridgeSpec{OCPReleaseImage: dpuv1.ReleaseImage(c.release)}, Status: dpuv1.DPUHCPBridgeStatus{BlueFieldContainerImage: "quay.io/example/os:found"}}
+			b := &dpuv1.DPUHCPBridge{Spec: dpuv1.DPUHCPBridgeSpec{OCPReleaseImage: dpuv1.ReleaseImage(c.release)}, Status: dpuv1.DPUHCPBridgeStatus{
+				BlueFieldContainerImage: c.status, Conditions: []metav1.Condition{{Type: dpuv1.ConditionBlueFieldContainerImageAvailable, Reason: c.reason}},
+			}}
 			p := change.BridgePicture{Input: bridge.Input{Bridge: b, Mapping: &corev1.ConfigMap{Data: c.mapping}, HostedCluster: c.is}}
 			answered(&p)
 			g.Expect(p.Answer.Image).To(Equal(c.image))

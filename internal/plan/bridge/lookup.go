@@ -129,14 +129,21 @@ func (in Input) lookedUp() (string, finding.Finding) {
 // operator, nor a new pull secret, nor a registry that is down takes it away. A forged status
 // chooses at most another tag of that repository.
 func (in Input) foundBefore(want *Lookup) string {
+	image, version := in.SaysItFound(want)
 	was := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionBlueFieldContainerImageAvailable)
-	image := in.Bridge.Status.BlueFieldContainerImage
-	_, tag, _ := cutImage(image)
-	if was == nil || was.Reason != imageFound || !valid.Image(image) || tag == nil || image != want.Found(*tag) {
-		return ""
-	}
-	if want.Version == *tag || want.Version == "" && was.ObservedGeneration == in.Bridge.Generation {
+	if image != "" && (want.Version == version || want.Version == "" && was.ObservedGeneration == in.Bridge.Generation) {
 		return image
 	}
 	return ""
+}
+
+// SaysItFound is the image of the bridge's status and its version, if a look-up in the same repository may have found it; of whatever release.
+func (in Input) SaysItFound(want *Lookup) (image, version string) {
+	was := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionBlueFieldContainerImageAvailable)
+	image = in.Bridge.Status.BlueFieldContainerImage
+	_, tag, _ := cutImage(image)
+	if was == nil || was.Reason != imageFound || !valid.Image(image) || tag == nil || image != want.Found(*tag) {
+		return "", ""
+	}
+	return image, *tag
 }
