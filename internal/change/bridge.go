@@ -11,6 +11,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -202,8 +203,8 @@ func noLonger(before, after BridgePicture) (all []Object) {
 		all = slices.DeleteFunc(all, func(o Object) bool { return o.Verb != Delete })
 	}
 	for _, t := range after.Plan.Services.Remove {
-		was := func(o runtime.ApplyConfiguration) bool { return flattened(o).Name == t.Name }
-		if before.Paused != "" || slices.ContainsFunc(before.Plan.Services.Apply, was) {
+		same := func(b dpf.DPUServiceTemplate) bool { return b.Namespace == t.Namespace && b.Name == t.Name }
+		if before.Paused != "" || !slices.ContainsFunc(before.Plan.Services.Remove, same) {
 			all = append(all, Object{Verb: Delete, Kind: "DPUServiceTemplate", Namespace: t.Namespace, Name: t.Name})
 		}
 	}

@@ -126,3 +126,14 @@ func TestABridgeEndsWithItsDPUCluster(t *testing.T) {
 	after.Paused = "it is paused"
 	g.Expect(change.BetweenBridges(before, after, nil).None()).To(BeTrue(), "the pause goes on")
 }
+
+// DPF reports no version, so that the plan of before has no DPUServiceTemplates; those that are there go all the same.
+func TestServiceTemplatesThatGoAreToldWhateverWasPlanned(t *testing.T) {
+	g, after := NewWithT(t), oneBridge()
+	after.Plan.Services.Remove = []dpf.DPUServiceTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "ovn"}}}
+	g.Expect(did(change.BetweenBridges(oneBridge(), after, nil))).To(Equal([]string{"delete DPUServiceTemplate dpf/ovn"}))
+	g.Expect(change.BetweenBridges(after, after, nil).None()).To(BeTrue(), "they go without the change")
+	paused := after
+	paused.Paused = "it is paused"
+	g.Expect(did(change.BetweenBridges(paused, after, nil))).To(Equal([]string{"delete DPUServiceTemplate dpf/ovn"}))
+}
