@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -33,6 +34,12 @@ type BridgePicture struct {
 
 // Stopped says whether the hosted cluster's objects are not written.
 func (p BridgePicture) Stopped() bool { return p.Bridge == nil || p.Paused != "" || p.Plan.Frozen }
+
+// Wrote says whether the hosted cluster's objects are there as they were planned before a change. What registries have told the operator, only the
+// bridge's status says; as long as the bridge stays the same, so does that.
+func (p BridgePicture) Wrote(after BridgePicture) bool {
+	return !p.Stopped() && (!bridge.SaysItIsFrozen(p.Bridge) || equality.Semantic.DeepEqual(p.Bridge.Spec, after.Bridge.Spec))
+}
 
 // Write is an object as it is and as it would be. Before is nil if it does not exist.
 type Write struct {
@@ -181,16 +188,16 @@ func secrets(before, after BridgePicture) (all []Object) {
 		}
 	}
 	for _, name := range after.Plan.Copies {
-		if !slices.Contains(had, name) && (before.Stopped() || !slices.Contains(before.Plan.Copies, name)) {
+		if !slices.Contains(had, name) && (!before.Wrote(after) || !slices.Contains(before.Plan.Copies, name)) {
 			all = append(all, of(Create, name))
 		}
 	}
 	for _, name := range had {
-		if !slices.Contains(after.Plan.Copies, name) && (before.Stopped() || slices.Contains(before.Plan.Copies, name)) {
+		if !slices.Contains(after.Plan.Copies, name) && (!before.Wrote(after) || slices.Contains(before.Plan.Copies, name)) {
 			all = append(all, of(Delete, name))
 		}
 	}
-	if key := after.Plan.Key; key != nil && (before.Stopped() || before.Plan.Key == nil) {
+	if key := after.Plan.Key; key != nil && (!before.Wrote(after) || before.Plan.Key == nil) {
 		all = append(all, of(Create, key.Name))
 	}
 	return all
@@ -198,7 +205,7 @@ func secrets(before, after BridgePicture) (all []Object) {
 
 // noLonger are objects that only the plan of before has. Secrets are told apart; templates are among the templates.
 func noLonger(before, after BridgePicture) (all []Object) {
-	if !before.Stopped() && !after.Stopped() {
+	if before.Wrote(after) && !after.Stopped() {
 		all = objects(besideSecrets(before.Plan.Objects), besideSecrets(after.Plan.Objects))
 		all = slices.DeleteFunc(all, func(o Object) bool { return o.Verb != Delete })
 	}

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -17,10 +18,13 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// oneBridge is a bridge whose plan has nothing to do.
+// oneBridge is a bridge whose plan has nothing to do, and whose status says that nothing keeps it from being written.
 func oneBridge() change.BridgePicture {
 	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "b1", UID: "1"}}
 	b.Spec.DPUClusterRef.Name, b.Spec.OCPReleaseImage = "d1", "quay.io/example/release:4.20.4"
+	for _, kind := range []string{dpuv1.ConditionDPUClusterBound, dpuv1.ConditionSecretsValid, dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured} {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Fine"})
+	}
 	return change.BridgePicture{Input: bridge.Input{Bridge: b, DPUCluster: &dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "d1"}}}}
 }
 
@@ -136,4 +140,24 @@ func TestServiceTemplatesThatGoAreToldWhateverWasPlanned(t *testing.T) {
 	paused := after
 	paused.Paused = "it is paused"
 	g.Expect(did(change.BetweenBridges(paused, after, nil))).To(Equal([]string{"delete DPUServiceTemplate dpf/ovn"}))
+}
+
+// The registries had no image when the bridge was made, as its status says, so nothing was written of what is planned: the cluster decides.
+func TestWhatABridgeSaysWasNotWrittenIsNotThere(t *testing.T) {
+	g, before := NewWithT(t), oneBridge()
+	before.Plan.Copies, before.Plan.Key = []string{"b1-pull-secret-1"}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "b1-key"}}
+	after := before
+	g.Expect(did(change.BetweenBridges(before, after, nil))).To(BeEmpty())
+	unsaid := func(kind, reason string) {
+		before.Bridge = oneBridge().Bridge
+		meta.SetStatusCondition(&before.Bridge.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason})
+		after.Bridge = before.Bridge.DeepCopy()
+	}
+	unsaid(dpuv1.ConditionBlueFieldContainerImageAvailable, "ImageNotFound")
+	g.Expect(did(change.BetweenBridges(before, after, nil))).To(BeEmpty(), "the registries' answer stays the same")
+	after.Bridge.Spec.OCPReleaseImage = "quay.io/example/release:4.20.5"
+	g.Expect(did(change.BetweenBridges(before, after, nil))).To(Equal([]string{"update DPUHCPBridge dpf/b1", "create Secret dpf/b1-pull-secret-1", "create Secret dpf/b1-key"}))
+	unsaid(dpuv1.ConditionReady, "Provisioning")
+	after.Bridge.Spec.OCPReleaseImage = "quay.io/example/release:4.20.5"
+	g.Expect(did(change.BetweenBridges(before, after, nil))).To(Equal([]string{"update DPUHCPBridge dpf/b1"}), "Ready waits for HyperShift, too")
 }

@@ -62,7 +62,7 @@ func answered(p *change.BridgePicture) {
 // templates, whose content is nobody's business, are not among them.
 func Writes(ctx context.Context, o *observe.Observer, before, after change.BridgePicture) (all []change.Write, err error) {
 	var was []runtime.ApplyConfiguration
-	if !before.Stopped() {
+	if before.Wrote(after) {
 		was = append(before.Plan.Objects, before.Plan.Services.Apply...)
 	}
 	for _, object := range append(after.Plan.Objects, after.Plan.Services.Apply...) {

@@ -64,6 +64,13 @@ func Freezes(f finding.Finding) bool {
 	return f.Severity.Blocks() && slices.Contains(freezing, f.Condition)
 }
 
+// SaysItIsFrozen says whether a bridge's status names what prevents all changes of the hosted cluster. Ready tells of what comes later, too.
+func SaysItIsFrozen(b *dpuv1.DPUHCPBridge) bool {
+	return slices.ContainsFunc(freezing, func(kind string) bool {
+		return kind != dpuv1.ConditionReady && !meta.IsStatusConditionTrue(b.Status.Conditions, kind)
+	})
+}
+
 // Reported says whether a bridge's status has anything of a HostedCluster.
 func Reported(b *dpuv1.DPUHCPBridge) bool {
 	return meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionHostedClusterAvailable) != nil
