@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/foresee"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Bridge is what becomes of one DPUHCPBridge.
@@ -127,6 +129,9 @@ func unknownOf(key types.NamespacedName, c change.BridgeChange, is change.Bridge
 	if is.Unread {
 		note("which objects are written: you may not get its Secrets, from which it is planned")
 		return all
+	}
+	if slices.ContainsFunc(is.Bridge.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == input.GuestNotGranted }) {
+		note("whether the operator may write that: its status says " + input.GuestNotGranted + ", and only its own attempts say what it may do")
 	}
 	for _, text := range is.Unknown {
 		note(text)

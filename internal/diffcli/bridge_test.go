@@ -50,3 +50,12 @@ func TestABridgeChangesThoughNobodyReconcilesIt(t *testing.T) {
 	g.Expect(changed[0].Objects).To(ConsistOf(change.Object{Verb: change.Update, Kind: "DPUHCPBridge", Namespace: "dpf", Name: "b1", Fields: []change.Field{{Path: "spec.ocpReleaseImage", From: "a", To: "b"}}}))
 	g.Expect(changed[1].Objects).To(ConsistOf(change.Object{Verb: change.Create, Kind: "DPUHCPBridge", Namespace: "dpf", Name: "b2"}))
 }
+
+func TestABridgeWhoseRoleIsMissingIsNotPromised(t *testing.T) {
+	g, is := NewWithT(t), change.BridgePicture{}
+	is.Bridge = oneBridge("b1", "a")
+	of := func() []string { return unknownOf(client.ObjectKeyFromObject(is.Bridge), change.BridgeChange{}, is) }
+	g.Expect(of()).To(BeEmpty())
+	is.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionSecretsValid, Status: metav1.ConditionFalse, Reason: "NamespaceNotGranted"}}
+	g.Expect(of()).To(ConsistOf(HavePrefix("DPUHCPBridge dpf/b1: whether the operator may write that: its status says NamespaceNotGranted")))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,12 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/change"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Bridge is the picture of a DPUHCPBridge as an Observer sees it; without a bridge, if there is none.
@@ -37,7 +41,19 @@ func Bridge(ctx context.Context, o *observe.Bridges, key types.NamespacedName) (
 		p.Templates.Payload = p.StandIn()
 	}
 	p.Plan = bridge.Of(p.Input)
+	unshared(&p)
 	return p, nil
+}
+
+// unshared: whether the operator may read the Secrets with kubeconfigs is not known to who may not, so that no finding says that it may not.
+func unshared(p *change.BridgePicture) {
+	if !p.Kubeconfig.Secret.Denied && !p.Injected.Denied {
+		return
+	}
+	p.Plan.Findings = slices.DeleteFunc(p.Plan.Findings, func(f finding.Finding) bool {
+		return f.Condition == dpuv1.ConditionKubeconfigInjected && f.Reason == input.GuestNotGranted
+	})
+	p.Unknown = append(p.Unknown, "whether the kubeconfig is handed over: you may not get the Secrets that it is in")
 }
 
 // answered assumes that registries have the image that the operator asks them for. Where the release has no tag, they alone know its version.

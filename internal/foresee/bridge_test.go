@@ -10,6 +10,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/change"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -53,4 +54,20 @@ func TestWhatRegistriesWillSayIsNotKnown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who may not read the kubeconfig is not told that the operator may not.
+func TestAViewersRightsAreNotTheOperators(t *testing.T) {
+	g := NewWithT(t)
+	other := finding.Wait(dpuv1.ConditionKubeconfigInjected, "WaitingForKubeconfig").Say("there is none")
+	for _, in := range []bridge.Input{{Injected: bridge.Secret{Denied: true}}, {Kubeconfig: bridge.Kubeconfig{Secret: bridge.Secret{Denied: true}}}} {
+		p := change.BridgePicture{Input: in}
+		p.Plan.Findings = []finding.Finding{bridge.Denied(dpuv1.ConditionKubeconfigInjected, "dpf"), other}
+		unshared(&p)
+		g.Expect(p.Plan.Findings).To(ConsistOf(other))
+		g.Expect(p.Unknown).To(ConsistOf(ContainSubstring("you may not get the Secrets")))
+	}
+	p := change.BridgePicture{}
+	unshared(&p)
+	g.Expect(p.Unknown).To(BeEmpty())
 }
