@@ -26,8 +26,8 @@ type BridgePicture struct {
 	Plan bridge.Plan
 	// Paused is why nothing is written; empty if something may be.
 	Paused string
-	// Unread: the Secrets that it is planned from may not be read, so that the plan says nothing.
-	Unread bool
+	// Unread is what may not be read of what it is planned from, so that the plan says nothing; empty if all may be.
+	Unread string
 	// Unknown says what of the plan rests on a stand-in.
 	Unknown []string
 }
@@ -77,7 +77,7 @@ func BetweenBridges(before, after BridgePicture, writes []Write) BridgeChange {
 		c.Stopped = after.Paused
 		return c
 	}
-	if after.Unread || before.Unread {
+	if after.Unread != "" || before.Unread != "" {
 		return c
 	}
 	if after.Plan.End {

@@ -1,6 +1,7 @@
 package diffcli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/change"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/foresee"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -50,25 +52,38 @@ func (d *differ) bridges(ctx context.Context, all []written, settings *bridge.Se
 }
 
 func (d *differ) bridge(ctx context.Context, before, after *observe.Bridges, key types.NamespacedName) (c change.BridgeChange, notes []string, err error) {
-	was, err := foresee.Bridge(ctx, before, key)
+	was, err := d.pictured(ctx, before, key)
 	if err != nil {
 		return c, nil, err
 	}
-	is, err := foresee.Bridge(ctx, after, key)
+	is, err := d.pictured(ctx, after, key)
 	if err != nil {
 		return c, nil, err
 	}
 	if is.Bridge == nil {
 		return d.endingBridge(ctx, key)
 	}
+	is.Unread = cmp.Or(is.Unread, was.Unread)
 	writes, err := foresee.Writes(ctx, d.after, was, is)
 	if err != nil {
 		return c, nil, err
 	}
-	if c = change.BetweenBridges(was, is, writes); !c.None() || is.Unread {
+	if c = change.BetweenBridges(was, is, writes); !c.None() || is.Unread != "" {
 		notes = unknownOf(key, c, is)
 	}
 	return c, notes, nil
+}
+
+// pictured is a bridge's picture. A DPUCluster that may not be read is not one that is gone.
+func (d *differ) pictured(ctx context.Context, o *observe.Bridges, key types.NamespacedName) (p change.BridgePicture, err error) {
+	p, err = foresee.Bridge(ctx, o, key)
+	if err != nil || p.Bridge == nil {
+		return p, err
+	}
+	if right := d.right("get", dpf.GroupVersion.WithKind("DPUCluster"), bridge.ClusterKey(p.Bridge).Namespace); p.DPUCluster == nil && d.unread[right] {
+		p.Unread = cmp.Or(p.Unread, "get its DPUCluster")
+	}
+	return p, nil
 }
 
 // unreconciled bridges change themselves, and nothing else.
@@ -126,8 +141,8 @@ func (d *differ) bridgesOf(ctx context.Context, all []written) (ours, others []t
 // unknownOf is what only the operator can say of a bridge's change.
 func unknownOf(key types.NamespacedName, c change.BridgeChange, is change.BridgePicture) (all []string) {
 	note := func(text string) { all = append(all, fmt.Sprintf("DPUHCPBridge %s: %s", key, text)) }
-	if is.Unread {
-		note("which objects are written: you may not get its Secrets, from which it is planned")
+	if is.Unread != "" {
+		note("which objects are written: you may not " + is.Unread + ", from which it is planned")
 		return all
 	}
 	if slices.ContainsFunc(is.Bridge.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == input.GuestNotGranted }) {

@@ -192,19 +192,22 @@ func (c *cluster) kept(gvk schema.GroupVersionKind) client.ListOption {
 func (c *cluster) cannot(verb string, gvk schema.GroupVersionKind, namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.unread[c.right(verb, gvk, namespace)] = true
+}
+
+// right is one that the caller may lack, in words.
+func (c *cluster) right(verb string, gvk schema.GroupVersionKind, namespace string) string {
 	resource := gvk.Kind
 	if m, err := c.api.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
 		resource = m.Resource.GroupResource().String()
 		if m.Scope.Name() != meta.RESTScopeNameNamespace {
-			c.unread[fmt.Sprintf("%s %s", verb, resource)] = true
-			return
+			return fmt.Sprintf("%s %s", verb, resource)
 		}
 	}
-	where := "in namespace " + namespace
 	if namespace == "" {
-		where = "in all namespaces"
+		return fmt.Sprintf("%s %s in all namespaces", verb, resource)
 	}
-	c.unread[fmt.Sprintf("%s %s %s", verb, resource, where)] = true
+	return fmt.Sprintf("%s %s in namespace %s", verb, resource, namespace)
 }
 
 // live asks the API server itself.

@@ -35,7 +35,9 @@ func Bridge(ctx context.Context, o *observe.Bridges, key types.NamespacedName) (
 		return p, err
 	}
 	p.Input, p.Paused = seen.Input, seen.Pause.Reason
-	p.Unread = p.PullSecret.Denied || p.SSHKey.Denied || p.Key.Denied
+	if p.PullSecret.Denied || p.SSHKey.Denied || p.Key.Denied {
+		p.Unread = "get its Secrets"
+	}
 	answered(&p)
 	if p.WantsTemplates() {
 		p.Templates.Payload = p.StandIn()
