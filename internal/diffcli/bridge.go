@@ -118,7 +118,7 @@ func (d *differ) bridgesOf(ctx context.Context, all []written) (ours, others []t
 	var concerned bool
 	for _, w := range all {
 		_, own := w.planned.(*dpuv1.DPUHCPBridge)
-		if own {
+		if own && !slices.Contains(ours, client.ObjectKeyFromObject(w.planned)) {
 			ours = append(ours, client.ObjectKeyFromObject(w.planned))
 		}
 		concerned = concerned || own || slices.Contains(ofDPF, w.after.GroupVersionKind().GroupKind())

@@ -94,3 +94,12 @@ func TestADPUClusterThatMayNotBeReadIsNotGone(t *testing.T) {
 	g.Expect(unknown).To(ConsistOf("DPUHCPBridge dpf/b1: which objects are written: you may not get its DPUCluster, from which it is planned"))
 	g.Expect(changed).To(ConsistOf(And(HaveField("Stopped", ""), HaveField("Findings", BeEmpty()), HaveField("Objects", HaveLen(1)))))
 }
+
+func TestABridgeThatFilesHaveTwiceIsToldOnce(t *testing.T) {
+	g := NewWithT(t)
+	d, all := ofFiles(t, oneBridge("b1", "a"), oneBridge("b1", "b"), oneBridge("b1", "b"))
+	ours, others, err := d.bridgesOf(t.Context(), all)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ours).To(HaveLen(1))
+	g.Expect(others).To(BeEmpty())
+}
