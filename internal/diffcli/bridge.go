@@ -89,7 +89,7 @@ func (d *differ) pictured(ctx context.Context, o *observe.Bridges, key types.Nam
 // unreconciled bridges change themselves, and nothing else.
 func (d *differ) unreconciled(ctx context.Context, ours []types.NamespacedName) (changed []Bridge, err error) {
 	for _, key := range ours {
-		c, err := d.itself(ctx, key)
+		c, err := d.asWritten(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +100,8 @@ func (d *differ) unreconciled(ctx context.Context, ours []types.NamespacedName) 
 	return changed, nil
 }
 
-// itself is what changes in a bridge itself.
-func (d *differ) itself(ctx context.Context, key types.NamespacedName) (c change.BridgeChange, err error) {
+// asWritten is what the files change in a bridge, and no more.
+func (d *differ) asWritten(ctx context.Context, key types.NamespacedName) (c change.BridgeChange, err error) {
 	was, err := (&observe.Bridges{Observer: d.before}).Bridge(ctx, key)
 	if err != nil {
 		return c, err
