@@ -27,7 +27,7 @@ func (d *differ) endingInfra(ctx context.Context, key types.NamespacedName) (i I
 }
 
 func (d *differ) endingBridge(ctx context.Context, key types.NamespacedName) (c change.BridgeChange, notes []string, err error) {
-	if c, err = d.itself(ctx, key); !c.None() {
+	if c, err = d.asWritten(ctx, key); !c.None() {
 		notes = []string{fmt.Sprintf("DPUHCPBridge %s: %s", key, ending)}
 	}
 	return c, notes, err
