@@ -77,25 +77,19 @@ type probed struct {
 // Run probes until the context ends.
 func (p *Prober) Run(ctx context.Context) error {
 	p.found = map[probed]string{}
-	tick := time.NewTicker(p.Pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	Every(ctx, p.Pause, func() {
 		round := p.Probes()
 		p.keepOnly(round)
 		for _, one := range round {
 			began := time.Now()
 			err := one.ask(ctx)
 			if ctx.Err() != nil {
-				return nil
+				return
 			}
 			p.note(one, err, time.Since(began))
 		}
-	}
+	})
+	return nil
 }
 
 func (p Probe) ask(ctx context.Context) error {

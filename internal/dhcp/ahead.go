@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 )
 
@@ -20,20 +21,13 @@ const aheadEvery = 100 * time.Millisecond
 func (s *Server) ProbeAhead(ctx context.Context, port Port) {
 	var probing sync.WaitGroup
 	defer probing.Wait()
-	tick := time.NewTicker(aheadEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	daemon.Every(ctx, aheadEvery, func() {
 		if now, _ := s.Clock.Now(); s.synced.Load() { // the leases are known
 			for _, ip := range s.Table.Ahead(now) {
 				probing.Go(func() { s.probeAhead(ctx, port, ip) })
 			}
 		}
-	}
+	})
 }
 
 // probeAhead probes one address. If that fails, the probe for the address's client reports it.

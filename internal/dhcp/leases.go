@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 )
@@ -16,23 +17,17 @@ func (i *instance) keepLeases(ctx context.Context) error {
 	if i.client != nil {
 		go i.kube.Follow(ctx, i.client, i.server.list, i.server.learn, i.server.Table.Lost)
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if i.client == nil {
-				_ = i.disk.Heal(ctx) // reports through diskHealth
-			} else {
-				i.kube.try(ctx)
-			}
-			if !i.leaving() {
-				i.server.Expire(ctx)
-			}
+	daemon.Every(ctx, time.Second, func() {
+		if i.client == nil {
+			_ = i.disk.Heal(ctx) // reports through diskHealth
+		} else {
+			i.kube.try(ctx)
 		}
-	}
+		if !i.leaving() {
+			i.server.Expire(ctx)
+		}
+	})
+	return nil
 }
 
 func (i *instance) sync(ctx context.Context) error {

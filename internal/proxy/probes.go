@@ -39,26 +39,20 @@ func newProbes() *probes {
 
 // probe connects to each endpoint as a worker would, again and again. Nothing waits for it.
 func (p *Proxy) probe(ctx context.Context) error {
-	tick := time.NewTicker(p.probes.pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	daemon.Every(ctx, p.probes.pause, func() {
 		targets := p.targetsToProbe()
 		p.probes.keepOnly(targets)
 		for _, t := range targets {
 			result := p.probes.ask(ctx, t)
 			if ctx.Err() != nil {
-				return nil
+				return
 			}
 			if p.probes.note(t, result) {
 				p.Log.Info("a probe's result changed", "backend", t.Backend, "at", t.At, "host", t.Host, "fault", result.Fault)
 			}
 		}
-	}
+	})
+	return nil
 }
 
 // ask probes a target, and at our own addresses, whose faults are told, a fifteenth of the pause (2 s) later once more if it finds a fault that it did
