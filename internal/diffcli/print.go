@@ -74,19 +74,28 @@ func (t *table) list(depth int, heading string, lines []string) {
 	}
 }
 
-func (t *table) infra(i Infra) {
-	other := ""
-	if i.Other {
-		other = ", which no file has"
+// subject is whose change follows.
+func (t *table) subject(kind, namespace, name string, other bool) {
+	which := ""
+	if other {
+		which = ", which no file has"
 	}
-	t.line(0, "Infra %s/%s%s", i.Namespace, i.Name, other)
+	t.line(0, "%s %s/%s%s", kind, namespace, name, which)
+}
+
+func (t *table) written(all []change.Object) {
+	if len(all) > 0 {
+		t.line(1, "Written")
+		t.objects(all)
+	}
+}
+
+func (t *table) infra(i Infra) {
+	t.subject("Infra", i.Namespace, i.Name, i.Other)
 	if i.Stopped != "" {
 		t.line(1, "Nothing is written: %s", i.Stopped)
 	}
-	if len(i.Objects) > 0 {
-		t.line(1, "Written")
-		t.objects(i.Objects)
-	}
+	t.written(i.Objects)
 	t.pods(1, i.Change)
 	if len(i.Leases) > 0 {
 		t.line(1, "Leases")

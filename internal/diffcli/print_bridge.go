@@ -2,18 +2,11 @@ package diffcli
 
 // bridge writes what becomes of a DPUHCPBridge.
 func (t *table) bridge(b Bridge) {
-	other := ""
-	if b.Other {
-		other = ", which no file has"
-	}
-	t.line(0, "DPUHCPBridge %s/%s%s", b.Namespace, b.Name, other)
+	t.subject("DPUHCPBridge", b.Namespace, b.Name, b.Other)
 	if b.Stopped != "" {
 		t.line(1, "Nothing of the hosted cluster is written: %s", b.Stopped)
 	}
-	if len(b.Objects) > 0 {
-		t.line(1, "Written")
-		t.objects(b.Objects)
-	}
+	t.written(b.Objects)
 	t.list(1, "Control plane", b.ControlPlane)
 	if len(b.Templates) > 0 {
 		t.line(1, "Templates")

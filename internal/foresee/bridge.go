@@ -81,9 +81,9 @@ func answered(p *change.BridgePicture) {
 func Writes(ctx context.Context, o *observe.Observer, before, after change.BridgePicture) (all []change.Write, err error) {
 	var was []runtime.ApplyConfiguration
 	if before.Wrote(after) {
-		was = append(before.Plan.Objects, before.Plan.Services.Apply...)
+		was = slices.Concat(before.Plan.Objects, before.Plan.Services.Apply)
 	}
-	for _, object := range append(after.Plan.Objects, after.Plan.Services.Apply...) {
+	for _, object := range slices.Concat(after.Plan.Objects, after.Plan.Services.Apply) {
 		live, twin := ofBridge(object), encodedTwin(was, object)
 		if live == nil || string(twin) == string(desired.Encoded(object)) {
 			continue
