@@ -3,7 +3,6 @@ package approve
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ const (
 // tellRequests keeps State.Requests up to date.
 func (v *approving) tellRequests(ctx context.Context) error {
 	for pace.Pause(ctx, requestsEvery); ctx.Err() == nil; pace.Pause(ctx, requestsEvery) {
-		if v.left.Load() > 0 {
+		if v.left.Load() > 0 || v.tells.Tokens() < 1 { // beside a flood nothing is looked through that may not be told
 			continue
 		}
 		all := v.requests(time.Now())
@@ -48,7 +47,7 @@ func (v *approving) requests(now time.Time) []Request {
 				newest[w.asked.Kind] = w
 			}
 		}
-		for w := range maps.Values(newest) {
+		for _, w := range newest {
 			if w.broken != "" || now.Sub(w.since) > judgedIn {
 				waits = append(waits, Request{Name: w.asked.Name, Host: w.asked.Host, Kind: w.asked.Kind, Created: asStored(w.asked.Created), RefusedBy: w.broken})
 			}
