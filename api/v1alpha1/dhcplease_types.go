@@ -248,6 +248,17 @@ func (l *DHCPLease) Stages() map[StageName]Stage {
 // Holder is who has the lease, as Status.Client names it.
 func (s DHCPLeaseSpec) Holder() string { return cmp.Or(string(s.MAC), s.ClientID) }
 
+// HolderVM is the UID of the virtual machine that has the lease, as the spec, or else the status of the same client, has it; empty if neither has.
+func (l *DHCPLease) HolderVM() string {
+	switch {
+	case l.Spec.VMRef != nil:
+		return string(l.Spec.VMRef.UID)
+	case l.Status.Client == l.Spec.Holder():
+		return l.Status.VMUID
+	}
+	return "" // that is the last holder's
+}
+
 // HolderName is what people call the holder; empty if it has no name.
 func (s DHCPLeaseSpec) HolderName() string {
 	if s.VMRef != nil {

@@ -117,11 +117,11 @@ func (b *Book) Learn(l *v1alpha1.DHCPLease) {
 		return
 	}
 	w := b.workers[at]
-	if w == nil || w.lease != l.Name || w.client != l.Spec.Holder() || w.vm != "" && w.vm != vmOf(l) {
+	if w == nil || w.lease != l.Name || w.client != l.Spec.Holder() || w.vm != "" && w.vm != l.HolderVM() {
 		w = &worker{lease: l.Name, client: l.Spec.Holder()}
 		b.workers[at] = w
 	}
-	w.vm = vmOf(l)
+	w.vm = l.HolderVM()
 	for n, rank := range told(l) {
 		w.told[n] = max(w.told[n], rank)
 	}

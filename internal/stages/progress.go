@@ -72,7 +72,7 @@ func merged(l *v1alpha1.DHCPLease, saw []v1alpha1.Stage) (v1alpha1.DHCPLeaseStat
 		}
 		known[s.Name] = s
 	}
-	status := v1alpha1.DHCPLeaseStatus{Client: l.Spec.Holder(), VMUID: vmOf(l)}
+	status := v1alpha1.DHCPLeaseStatus{Client: l.Spec.Holder(), VMUID: l.HolderVM()}
 	for _, name := range v1alpha1.BootStages {
 		if s, there := known[name]; there {
 			status.Stages = append(status.Stages, s)
@@ -84,14 +84,4 @@ func merged(l *v1alpha1.DHCPLease, saw []v1alpha1.Stage) (v1alpha1.DHCPLeaseStat
 		}
 	}
 	return status, news
-}
-
-func vmOf(l *v1alpha1.DHCPLease) string {
-	switch {
-	case l.Spec.VMRef != nil:
-		return string(l.Spec.VMRef.UID)
-	case l.Status.Client == l.Spec.Holder():
-		return l.Status.VMUID
-	}
-	return "" // that is the last holder's
 }

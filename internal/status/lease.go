@@ -13,10 +13,7 @@ import (
 func (w *Writer) Stage(ctx context.Context, l *v1alpha1.DHCPLease, s v1alpha1.Stage) error {
 	was := l.DeepCopy()
 	if len(l.Stages()) == 0 { // those that are there are another's
-		l.Status = v1alpha1.DHCPLeaseStatus{Client: l.Spec.Holder()}
-		if l.Spec.VMRef != nil {
-			l.Status.VMUID = string(l.Spec.VMRef.UID)
-		}
+		l.Status = v1alpha1.DHCPLeaseStatus{Client: l.Spec.Holder(), VMUID: l.HolderVM()}
 	}
 	l.Status.Stages = append(l.Status.Stages, s)
 	return w.Client.Status().Patch(ctx, l, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.StagesFieldOwner))
