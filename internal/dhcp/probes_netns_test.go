@@ -82,14 +82,7 @@ func newPair(t *testing.T) *pair {
 			_ = (&daemon.APIProxy{Socket: socket, Cluster: cluster.Admin, Log: slog.New(slog.DiscardHandler)}).Run(ctx)
 		}()
 		g.Eventually(func() error { return os.Chmod(socket, 0o777) }, 10*time.Second).Should(Succeed())
-		cmd := p.Pod(host, self)
-		cmd.Env = append(os.Environ(), envConfig+"="+inCluster, fmt.Sprint(envInstance, "=", number), envSocket+"="+socket)
-		cmd.Stderr = t.Output()
-		g.Expect(cmd.Start()).To(Succeed())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
+		cmd := p.Start(host, self, envConfig+"="+inCluster, fmt.Sprint(envInstance, "=", number), envSocket+"="+socket)
 		p.processes, p.cut = append(p.processes, cmd), append(p.cut, cut)
 	}
 	return p

@@ -43,14 +43,7 @@ func newPair(t *testing.T) *pair {
 	NewWithT(t).Expect(os.Chmod(p.config(), 0o644)).To(Succeed())
 	self := p.Self()
 	for host, metrics := range map[string]string{"first": firstMetrics, "second": secondMetrics} {
-		cmd := p.Pod(host, self)
-		cmd.Env, cmd.Stderr = append(os.Environ(), envConfig+"="+p.config(), envMetrics+"="+metrics), t.Output()
-		NewWithT(t).Expect(cmd.Start()).To(Succeed())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
-		p.processes[host] = cmd
+		p.processes[host] = p.Start(host, self, envConfig+"="+p.config(), envMetrics+"="+metrics)
 	}
 	return p
 }

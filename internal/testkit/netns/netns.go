@@ -117,6 +117,21 @@ func (h *Hosts) Pod(host string, command ...string) *exec.Cmd {
 	}, command...)...)
 }
 
+// Start runs a program on a host as a pod runs it, with more in its environment, until the test ends.
+func (h *Hosts) Start(host, program string, env ...string) *exec.Cmd {
+	h.t.Helper()
+	cmd := h.Pod(host, program)
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), h.t.Output()
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed just now
+	})
+	return cmd
+}
+
 // Self is this test's binary, in a directory where every user may run it: with configuration in its environment, it runs the daemon.
 func (h *Hosts) Self() string {
 	h.t.Helper()
