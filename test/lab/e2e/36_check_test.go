@@ -83,6 +83,8 @@ func TestTheCheckSeesAnOperatorComeAndGo(t *testing.T) {
 	}
 	command := strings.Fields(do)
 	kubectl(t, ctx, command[1:]...)
+	// --wait is for failures: one pod of the two that the hint asks for is a warning, and ends it.
+	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
 	well()
 	kubectl(t, ctx, "-n", "oooi-system", "scale", "deployment/oooi-controller-manager", "--replicas=1")
 	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
