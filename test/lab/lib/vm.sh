@@ -2,17 +2,21 @@
 # the node. It runs until `lab vm-off`, or `lab down`.
 
 lab_vm() {
-  local name=${1:-} mac=${2:-} bridge=br100 user_data=
-  [ $# -ge 2 ] || die "usage: lab vm NAME MAC [BRIDGE] --userdata FILE"
+  local name=${1:-} mac=${2:-} bridge=br100 user_data='' clock=utc
+  [ $# -ge 2 ] || die "usage: lab vm NAME MAC [BRIDGE] --userdata FILE [--clock 2020-01-31T00:00:00]"
   shift 2
   while [ $# -gt 0 ]; do
-    case $1 in --userdata) user_data=$2; shift 2 ;; *) bridge=$1; shift ;; esac
+    case $1 in
+      --userdata) user_data=$2; shift 2 ;;
+      --clock) clock=$2; shift 2 ;;
+      *) bridge=$1; shift ;;
+    esac
   done
   [ -f "$user_data" ] || die "lab vm $name: --userdata FILE is what the machine boots with; there is no file ${user_data:-named}"
-  power_on "$name" "$mac" "$bridge" "$user_data"
+  power_on "$name" "$mac" "$bridge" "$user_data" "$clock"
 }
 
-power_on() { # NAME MAC BRIDGE USERDATA
+power_on() { # NAME MAC BRIDGE USERDATA CLOCK
   local dir=$STATE/vm/$1
   [ ! -e "$dir/pid" ] || ! in_netns "$(cat "$dir/pid")" || die "machine $1 is on already"
   rm -rf "$dir"; mkdir -p "$dir/cidata"
@@ -25,7 +29,7 @@ power_on() { # NAME MAC BRIDGE USERDATA
   local watchdog="softlockup_panic=1 panic=1"
   # One processor: with two, the emulator has to order what each sees of the other, and a worker took 46 s of ours instead of 35, and longer.
   # qemu makes the tap, which goes with it; plug puts it on the bridge.
-  BRIDGE=$3 setsid ip netns exec "$NETNS" qemu-system-x86_64 -name "$1" -accel tcg -smp 1 -m 2048 \
+  BRIDGE=$3 setsid ip netns exec "$NETNS" qemu-system-x86_64 -name "$1" -accel tcg -smp 1 -m 2048 -rtc "base=$5" \
     -nodefaults -vga none -display none \
     -kernel "$MACHINE"/kernel/boot/vmlinuz-* -initrd "$MACHINE/initrd" -append "console=ttyS0 quiet random.trust_cpu=on $watchdog $cheaper" \
     -chardev "file,id=console,path=$dir/console" -serial chardev:console \
