@@ -82,8 +82,8 @@ e2e-faults: ## Break each thing of test/lab/faults in turn: `oooi diagnose` name
 	test/lab/e2e/run -tags e2e,faults -timeout 3h -run 'EachFaultIsNamed|TenHealthyBoots'
 
 .PHONY: e2e-changes
-e2e-changes: ## Foretell 25 more changes of a running Infra, make them, and count pods and streams (15 minutes); `make e2e` does eight.
-	test/lab/e2e/run -tags e2e,changes -run TwentyFiveChanges
+e2e-changes: ## Foretell 26 more changes of a running Infra, make them, count pods and streams, and ask each service meanwhile (6 minutes); `make e2e` does eight.
+	test/lab/e2e/run -tags e2e,changes -run TwentySixChanges
 
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.

@@ -38,12 +38,13 @@ var edits = []struct {
 	{"resources while paused", "dns: {", "dns: {resources: {requests: {memory: 40Mi}}, ", 6},
 	{"pause ends", `, annotations: {hostedcluster.densityops.com/paused: "true"}`, "", 6},
 	{"spelling of the network", `"cniVersion":"0.3.1","name":"vlan148"`, `"name":"vlan148","cniVersion":"0.3.1"`, 6},
+	{"MTU of the network", `"type":"bridge"`, `"type":"bridge","mtu":1400`, 6},
 	{"proxy off", "proxy: {", "proxy: {enabled: false, ", 4},
 	{"proxy on", "proxy: {enabled: false, ", "proxy: {", 6},
 }
 
-// Pods and streams of 25 more changes are foretold and counted, as in the scenario that always runs.
-func TestTwentyFiveChangesAreForetold(t *testing.T) {
+// Pods and streams of 26 more changes are foretold and counted, as in the scenario that always runs.
+func TestTwentySixChangesAreForetold(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	_, err := lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "images", "tag", "--force", "e2e.local/oooi:dev", "e2e.local/oooi:other")
 	must(t, err)

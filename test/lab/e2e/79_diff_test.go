@@ -29,7 +29,7 @@ type foretold struct {
 }
 
 // Each change is foretold and made, and then the pods that were replaced are counted by their UIDs, and the streams through both proxies
-// that were cut; a service that is to be away for a while is asked until it answers again.
+// that were cut; each service is asked all the time, and no longer away than foretold.
 func TestWhatADiffForetellsIsWhatTheLabShows(t *testing.T) {
 	infra := infraOn("told", "192.168.148.0/24", "vlan148")
 	d := newForeteller(t, 15*time.Minute, scene.BridgeNAD("vlan148", "br148")+"---\n"+infra)
@@ -53,8 +53,9 @@ func TestWhatADiffForetellsIsWhatTheLabShows(t *testing.T) {
 
 type foreteller struct {
 	*testing.T
-	ctx    context.Context
-	client *scene.Neighbour
+	ctx context.Context
+	// client has streams and looks names up; second asks for its lease again and again.
+	client, second *scene.Neighbour
 }
 
 // newForeteller has an Infra told on VLAN 148 that serves a client.
@@ -65,7 +66,7 @@ func newForeteller(t *testing.T, takes time.Duration, manifests string) foretell
 	must(t, err)
 	apply(t, d.ctx, manifests)
 	d.serve(6)
-	d.client = neighbour(t, d.ctx, "told", "br148", "")
+	d.client, d.second = neighbour(t, d.ctx, "told", "br148", ""), neighbour(t, d.ctx, "told2", "br148", "")
 	_, err = d.client.Lease(d.ctx)
 	must(t, err)
 	return d
@@ -135,7 +136,7 @@ func (d foreteller) changes(what, infra string, pods int) {
 		}
 	}
 	was := d.uids()
-	away := d.asksDNS()
+	judge := d.away(what, says)
 	must(d.T, lab.Apply(d.ctx, infra))
 	must(d.T, scene.Until(d.ctx, "the change is made", func(context.Context) error {
 		is := d.uids()
@@ -149,7 +150,7 @@ func (d foreteller) changes(what, infra string, pods int) {
 	d.serve(pods)
 	passes(d.ctx, 5*time.Second) // what was not foretold would begin
 	d.serve(pods)
-	gap := away()
+	judge()
 	var did, ended []string
 	is := d.uids()
 	for _, workload := range slices.Sorted(maps.Keys(was)) {
@@ -163,7 +164,7 @@ func (d foreteller) changes(what, infra string, pods int) {
 		}
 	}
 	slices.Sort(replaced)
-	d.Logf("%s: replaced %v, streams cut %v, DNS without an answer for %.1f s; foretold %v", what, did, ended, gap.Seconds(), says.Infras[0].Services)
+	d.Logf("%s: replaced %v, streams cut %v; foretold %v", what, did, ended, says.Infras[0].Services)
 	if !slices.Equal(did, replaced) {
 		d.Errorf("%s: replaced were %v, foretold %v", what, did, replaced)
 	}
@@ -178,30 +179,82 @@ func endsStreams(says, at string) bool {
 		strings.HasPrefix(says, "nobody answers at "+at+" (proxy)") || strings.HasPrefix(says, "all streams of workers to the control plane end")
 }
 
-// asksDNS asks the instances in turn, as a resolver does, until what it returns is called: the longest time without an answer.
-func (d foreteller) asksDNS() func() time.Duration {
+// clientWaits is how long a client may be without an answer from a service of which one instance serves all the time: its time-out of a second at
+// the other, and what an instance that just began needs for the first answer on a busy machine.
+const clientWaits = 3 * time.Second
+
+// away asks each service all the time, as clients do, until what it returns is called, which fails the test for a service that was away for longer
+// than foretold. What ends or begins is not judged.
+func (d foreteller) away(what string, says foretold) (judge func()) {
 	d.Helper()
-	servers := addressesOf(d.T, d.ctx, "told", "dns")
+	dns, proxies := addressesOf(d.T, d.ctx, "told", "dns"), addressesOf(d.T, d.ctx, "told", "proxy")
+	asked := map[string]func() time.Duration{
+		"dns":   d.asks(func(ctx context.Context) error { return d.resolvesAt(ctx, dns) }),
+		"proxy": d.asks(func(ctx context.Context) error { return d.connectsTo(proxies) }),
+		"dhcp": d.asks(func(ctx context.Context) error {
+			_, err := d.second.Lease(ctx)
+			return err
+		}),
+	}
+	return func() {
+		d.Helper()
+		for _, component := range slices.Sorted(maps.Keys(asked)) {
+			gap, allowed := asked[component](), clientWaits
+			for _, s := range says.Infras[0].Services {
+				if s.Component == component && (s.Effect == "ends" || s.Effect == "begins") {
+					allowed = 0
+				} else if s.Component == component {
+					allowed += time.Duration(s.Seconds) * time.Second
+				}
+			}
+			d.Logf("%s: %s without an answer for %.1f s", what, component, gap.Seconds())
+			if allowed > 0 && gap > allowed && field(d.T, d.ctx, "infra/told", ".spec.infraComponents."+component+".enabled") != "false" {
+				d.Errorf("%s: %s was away for %s, foretold %+v", what, component, gap, says.Infras[0].Services)
+			}
+		}
+	}
+}
+
+// asks asks all the time until what it returns is called: the longest time without an answer.
+func (d foreteller) asks(once func(context.Context) error) func() time.Duration {
 	ctx, stop := context.WithCancel(d.ctx)
 	longest := make(chan time.Duration, 1)
 	go func() {
 		gap, last := time.Duration(0), time.Now()
 		for ctx.Err() == nil {
-			for _, server := range servers {
-				once, done := context.WithTimeout(ctx, time.Second)
-				at, err := d.client.Resolve(once, server, "ignition-server-clusters-c1.apps.mgmt.example.com")
-				done()
-				if err == nil && len(at) > 0 {
-					gap, last = max(gap, time.Since(last)), time.Now()
-					break
-				}
+			if once(ctx) == nil {
+				gap, last = max(gap, time.Since(last)), time.Now()
 			}
 			passes(ctx, 100*time.Millisecond)
 		}
-		longest <- gap
+		longest <- max(gap, time.Since(last)) // also of a service that has not come back
 	}()
 	return func() time.Duration {
 		stop()
 		return <-longest
 	}
+}
+
+// resolvesAt asks the servers in turn, as a resolver does.
+func (d foreteller) resolvesAt(ctx context.Context, servers []string) (err error) {
+	for _, server := range servers {
+		once, done := context.WithTimeout(ctx, time.Second)
+		_, err = d.client.Resolve(once, server, "ignition-server-clusters-c1.apps.mgmt.example.com")
+		done()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// connectsTo connects to the first proxy that accepts.
+func (d foreteller) connectsTo(proxies []string) (err error) {
+	for _, at := range proxies {
+		var conn net.Conn
+		if conn, err = d.client.Dial(net.JoinHostPort(at, "6443"), time.Second); err == nil {
+			return conn.Close()
+		}
+	}
+	return err
 }
