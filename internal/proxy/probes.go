@@ -18,9 +18,13 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
+// faultsPerPause is how often a target that has a fault is probed in the pause of the others: what was mended, or passed by itself, is not told for long.
+const faultsPerPause = 6
+
 // probes are the results of the last round, by target.
 type probes struct {
 	pause time.Duration
+	round time.Time // the last of all targets
 	took  *prometheus.HistogramVec
 
 	mu    sync.Mutex
@@ -39,10 +43,11 @@ func newProbes() *probes {
 
 // probe connects to each endpoint as a worker would, again and again. Nothing waits for it.
 func (p *Proxy) probe(ctx context.Context) error {
-	daemon.Every(ctx, p.probes.pause, func() {
+	p.probes.round = time.Now()
+	daemon.Every(ctx, p.probes.pause/faultsPerPause, func() {
 		targets := p.targetsToProbe()
 		p.probes.keepOnly(targets)
-		for _, t := range targets {
+		for _, t := range p.probes.due(targets, time.Now()) {
 			result := p.probes.ask(ctx, t)
 			if ctx.Err() != nil {
 				return
@@ -53,6 +58,17 @@ func (p *Proxy) probe(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// due are all targets, or between two rounds those with a fault.
+func (s *probes) due(targets []probe.Target, now time.Time) []probe.Target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if tick := s.pause / faultsPerPause; now.Sub(s.round) > s.pause-tick/2 { // a tick may come a little early
+		s.round = now
+		return targets
+	}
+	return slices.DeleteFunc(targets, func(t probe.Target) bool { return s.found[t].Fault == nil })
 }
 
 // ask probes a target, and at our own addresses, whose faults are told, a fifteenth of the pause (2 s) later once more if it finds a fault that it did

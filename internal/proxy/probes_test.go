@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -149,6 +150,25 @@ func TestAFaultOutlivesARestart(t *testing.T) {
 	}
 	g.Expect(said(1)).To(Equal(fault))
 	g.Expect(said(0)).To(BeNil(), "that no target answers is said already")
+}
+
+// What has a fault is looked at between two rounds of all, as often as the rest waits.
+func TestAFaultIsProbedMoreOftenThanTheRest(t *testing.T) {
+	g, s := NewWithT(t), newProbes()
+	began := time.Now()
+	s.round = began
+	well, ill := probe.Target{Backend: "api"}, probe.Target{Backend: "ignition"}
+	s.found = map[probe.Target]probe.Result{well: {}, ill: {Fault: &v1alpha1.BackendFault{Reason: v1alpha1.FaultIgnition}}}
+	var asked []string
+	for tick := 1; tick <= 2*faultsPerPause; tick++ {
+		var now []string
+		for _, t := range s.due([]probe.Target{well, ill}, began.Add(time.Duration(tick)*s.pause/faultsPerPause-time.Millisecond)) {
+			now = append(now, t.Backend)
+		}
+		asked = append(asked, strings.Join(now, "+"))
+	}
+	five := []string{"ignition", "ignition", "ignition", "ignition", "ignition", "api+ignition"}
+	g.Expect(asked).To(Equal(append(slices.Clone(five), five...)))
 }
 
 // A backend's pod that is being replaced closes a connection, and its successor serves the next.

@@ -30,7 +30,7 @@ var stageOf = map[string]string{
 	"dns-down": "names", "endpoint-moved": "names", "name-missing": "names", "proxy-down": "proxy", "no-route": "proxy",
 	"network-policy": "backends", "backend-down": "backends", "no-handshake": "backends",
 	"certificate-not-yet-valid": "backends", "certificate-expired": "backends", "certificate-for-another-name": "backends",
-	"payload-invalid": "ignition", "ignition-down": "ignition", "ignition-fails": "ignition", "no-token": "ignition", "token-expired": "ignition",
+	"payload-invalid": "ignition", "ignition-down": "backends", "ignition-fails": "ignition", "no-token": "ignition", "token-expired": "ignition",
 	"token-refused": "ignition", "no-csr": "certificate", "csr-for-another-name": "certificate", "csr-pending": "certificate", "csr-denied": "certificate",
 	"no-node": "node", "kubelet-silent": "node", "node-not-ready": "node", "no-tunnel": "tunnel",
 }
