@@ -11,7 +11,7 @@ import (
 var (
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// pinned is a row of the README with a version and a file.
-	pinned = regexp.MustCompile(`(?m)^\| [^|]+ \| ([\w.]+) \| \[[^]]+\]\(([^)]+)\) \|$`)
+	pinned = regexp.MustCompile(`(?m)^\| [^|]+ \| ([\w.-]+) \| \[[^]]+\]\(([^)]+)\) \|$`)
 )
 
 // Links are resolved as on GitHub, from the page's own directory.
