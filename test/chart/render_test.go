@@ -56,7 +56,7 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
     - {op: add, path: /spec/template/spec/containers/0/args/-, value: --image-pull-secrets=mirror}
     - {op: add, path: /spec/template/spec/containers/0/args/-, value: --image-pull-secrets=site}
 `, ""},
-		"other images": {"image.repository=mirror.example.com:5000/oooi,envoyImage.digest=" + digest, whole + `images: [{name: oooi, newName: "mirror.example.com:5000/oooi"}]
+		"other images": {"image.repository=mirror.example.com:5000/oooi,envoyImage.repository=envoyproxy/envoy,envoyImage.digest=" + digest, whole + `images: [{name: oooi, newName: "mirror.example.com:5000/oooi"}]
 patches:
 - target: {kind: Deployment}
   patch: |
@@ -131,6 +131,7 @@ func TestWrongValuesAreRefusedInASentence(t *testing.T) {
 		"replicas=two":                                    "at '/replicas': got string, want integer",
 		"replica=3":                                       "additional properties 'replica' not allowed",
 		"image=oooi:v1":                                   "at '/image': got string, want object",
+		"image.repository=":                               "at '/image/repository': minLength: got 0, want 1",
 		"image.digest=sha256:abc":                         "at '/image/digest': 'sha256:abc' does not match pattern",
 		"image.tag=":                                      "The image oooi has neither tag nor digest. Set one.",
 		"flags.log-level=loud":                            "at '/flags/log-level': value must be one of 'debug', 'info', 'warn', 'error'",
@@ -143,6 +144,7 @@ func TestWrongValuesAreRefusedInASentence(t *testing.T) {
 		"imagePullSecrets={mirror}":                       "at '/imagePullSecrets/0': got string, want object",
 		"crds.keep=perhaps":                               "at '/crds/keep': got string, want boolean",
 		"vlanServices.enabled=false,bridge.enabled=false": "there would be nothing to do. Switch one on.",
+		"image.repository=mirror.example.com/oooi":        "image.repository is mirror.example.com/oooi, but Envoy would still be the public envoyproxy/envoy. Set envoyImage.repository: to your mirror of it, or to envoyproxy/envoy if nodes may pull that.",
 	} {
 		t.Run(values, func(t *testing.T) {
 			t.Parallel()

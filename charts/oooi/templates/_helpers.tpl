@@ -19,3 +19,12 @@
 {{- if .digest }}{{ .repository }}@{{ .digest }}
 {{- else }}{{ .repository }}:{{ .tag | required (printf "The image %s has neither tag nor digest. Set one." .repository) }}{{ end -}}
 {{- end }}
+
+{{- define "oooi.envoyImage" -}}
+{{- $envoy := .Values.envoyImage -}}
+{{- if not $envoy.repository -}}
+{{- if and .Values.vlanServices.enabled (ne .Values.image.repository "oooi") }}{{ fail (printf "image.repository is %s, but Envoy would still be the public envoyproxy/envoy. Set envoyImage.repository: to your mirror of it, or to envoyproxy/envoy if nodes may pull that." .Values.image.repository) }}{{ end -}}
+{{- $envoy = merge (dict "repository" "envoyproxy/envoy") $envoy -}}
+{{- end -}}
+{{- include "oooi.image" $envoy -}}
+{{- end }}
