@@ -25,6 +25,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"nothing":                  {args: []string{"-f", preflightExamples + "good/isolated.yaml"}, out: "nothing found"},
 		"networks not given":       {args: []string{"-f", preflightExamples + "ClientCIDROverlapsCluster/fails.yaml"}, out: "not judged"},
 		"machines of other kinds":  {args: []string{"-f", preflightExamples + "good/bare-metal.yaml"}, out: "(platform Agent) are on the VLAN: no field says it"},
+		"machines of Agent's":      {args: []string{"-f", preflightExamples + "good/bare-metal.yaml"}, out: "discovery image asks the assisted-service"},
 		"how it is published":      {stdin: asking + asked, args: []string{"-f", "-"}, code: 1, out: "HostedCluster clusters/c1 has no spec.services, and the files contain no HostedControlPlane of it", err: "infra clusters/c1 would not work"},
 		"a warning":                {args: []string{"-f", preflightExamples + "NoTimeSource/fails.yaml"}, out: "NoTimeSource"},
 		"what is awaited":          {args: []string{"-f", preflightExamples + "WaitingForControlPlane/fails.yaml"}, out: "waiting for HostedCluster clusters/c1"},

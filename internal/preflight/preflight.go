@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -182,6 +183,9 @@ func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 	for _, pool := range in.NodePools {
 		if pool.Spec.Platform.Kubevirt == nil && !input.Elsewhere(pool.Spec.Platform.Type) {
 			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s (platform %s) are on the VLAN: no field says it", pool.Namespace, pool.Name, pool.Spec.Platform.Type))
+		}
+		if pool.Spec.Platform.Type == hyperv1.AgentPlatform {
+			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s are discovered: before they ask for Ignition, Agent's discovery image asks the assisted-service of the management cluster, which the VLAN has only if extraEndpoints of the Infra publish its names", pool.Namespace, pool.Name))
 		}
 	}
 	if len(outlook.Anywhere) > 0 {
