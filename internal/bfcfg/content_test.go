@@ -77,6 +77,39 @@ func TestWhatIsCalledIsThere(t *testing.T) {
 	}
 }
 
+// Without a default route, NetworkManager is connecting as long as one connection asks for an address, and nm-online waits for it. Whom a DPU gets
+// its address from is on one network; nobody answers on the others.
+func TestADPUAsksForAnAddressOnItsWayToTheAPIOnly(t *testing.T) {
+	const profiles = "/etc/NetworkManager/system-connections/"
+	zeroTrust := source(t)
+	zeroTrust.ZeroTrust, zeroTrust.Registry, zeroTrust.MTU = true, "http://192.0.2.10:30080", 9000
+	for want, from := range map[string]Source{"br-comm-ch": source(t), "oob_net0": zeroTrust} {
+		target := install(t, from).target
+		var asks []string
+		for _, f := range target.Storage.Files {
+			name, is := strings.CutPrefix(f.Path, profiles)
+			if !is {
+				continue
+			}
+			text := file(t, target, f.Path)
+			_, of, port := strings.Cut(text, "\nmaster=")
+			of, _, _ = strings.Cut(of, "\n")
+			switch {
+			case port && fileAt(&target, profiles+of+".nmconnection") < 0:
+				t.Errorf("%s is a port of %s, which there is not", name, of)
+			case !port && !strings.Contains(text, "[ipv4]\nmethod=disabled"):
+				asks = append(asks, strings.TrimSuffix(name, ".nmconnection"))
+			}
+		}
+		if !slices.Equal(asks, []string{want}) {
+			t.Errorf("%v ask for an address, want %s", asks, want)
+		}
+		if fileAt(&target, profiles+"pf0vf0.nmconnection") < 0 { // NetworkManager would make one that asks
+			t.Error("pf0vf0 has no profile")
+		}
+	}
+}
+
 // settings are the words of a key in a unit, and in the drop-ins among the files.
 func settings(t *testing.T, config types.Config, unit, key string) (words []string) {
 	t.Helper()

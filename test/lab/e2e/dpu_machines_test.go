@@ -76,7 +76,7 @@ func has(t *testing.T, ctx context.Context, m scene.Machine, want string, comman
 func hasWhatADPUNeeds(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	has(t, ctx, m, m.Name, "hostname")
-	has(t, ctx, m, "600", "stat -c %a /etc/NetworkManager/system-connections/br-comm-ch.nmconnection")
+	has(t, ctx, m, "600", "stat -c %a /etc/NetworkManager/system-connections/pf0vf0.nmconnection")
 	has(t, ctx, m, "e2e.local/bluefield:4.20.4", "grep -o e2e.local/bluefield:4.20.4 /etc/ignition-machine-config-encapsulated.json")
 	has(t, ctx, m, `ENABLE_ESWITCH_MULTIPORT="yes"`, "grep MULTIPORT /etc/mellanox/mlnx-bf.conf")
 	hasUnits(t, ctx, m, "ok", "dpu-agent", "dpf-ovs", "dpu-sf-gate", "setup-vfs-devlink", "install-dpu-agent")
@@ -115,10 +115,11 @@ func flavorsShareAHostedCluster(t *testing.T, ctx context.Context) {
 		}
 	}
 	const ofHost, ofRegistry, oob = "test -e /etc/yum.repos.d/agentrepo.repo && echo ok || echo none", "cat /etc/dpf/bfb-registry || echo none", "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/oob_net0.nmconnection"
+	const bridge = "test -e /etc/NetworkManager/system-connections/br-comm-ch.nmconnection && echo ok || echo none"
 	const kubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
 	for m, says := range map[*scene.Machine]map[string]string{
-		&trusted:   {"grep DPUMode /etc/dpf/environment": "DPUMode=trusted", ofHost: "ok", kubeconfig: "none", oob: "disabled"},
-		&zeroTrust: {"grep DPUMode /etc/dpf/environment": "DPUMode=zero-trust", ofHost: "none", kubeconfig: "for dpu-3", oob: "auto", ofRegistry: "BFBRegistryURL=http://e2e.local:8080"},
+		&trusted:   {"grep DPUMode /etc/dpf/environment": "DPUMode=trusted", ofHost: "ok", kubeconfig: "none", oob: "disabled", bridge: "ok"},
+		&zeroTrust: {"grep DPUMode /etc/dpf/environment": "DPUMode=zero-trust", ofHost: "none", kubeconfig: "for dpu-3", oob: "auto", bridge: "none", ofRegistry: "BFBRegistryURL=http://e2e.local:8080"},
 	} {
 		for command, want := range says {
 			has(t, ctx, *m, want, command)
