@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -83,11 +84,35 @@ func (r *reading) dpus(b *dpuv1.DPUHCPBridge) []dpf.DPU {
 
 // templates are read where the one DPFOperatorConfig is. Without them, nothing is known of templates.
 func (r *reading) templates() {
-	configs, templates := &dpf.DPFOperatorConfigList{}, &corev1.ConfigMapList{}
+	configs, templates := &dpf.DPFOperatorConfigList{}, &metav1.PartialObjectMetadataList{}
+	templates.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 	r.list("DPFOperatorConfigs", configs)
 	config, _ := dpf.Only(configs.Items)
-	if config == nil || r.list("bf.cfg templates", templates, client.InNamespace(config.Namespace), client.MatchingLabels{dpf.LabelTemplate: "true"}) {
-		r.seen.Facts.Configs, r.seen.Facts.Templates = configs.Items, templates.Items
+	if config != nil && !r.list("bf.cfg templates", templates, client.InNamespace(config.Namespace), client.MatchingLabels{dpf.LabelTemplate: "true"}) {
+		return
+	}
+	r.seen.Facts.Configs = configs.Items
+	for _, t := range templates.Items {
+		r.seen.Facts.Templates = append(r.seen.Facts.Templates, corev1.ConfigMap{ObjectMeta: t.ObjectMeta})
+	}
+	r.measured()
+}
+
+// measured reads the text of few templates: each may have a megabyte, and other bridges have some, too.
+func (r *reading) measured() {
+	measured := r.seen.Facts.Measured(r.seen.DPUs)
+	for i := range r.seen.Facts.Templates {
+		t := &r.seen.Facts.Templates[i]
+		key := client.ObjectKeyFromObject(t)
+		if r.err != nil || !slices.Contains(measured, key) {
+			continue
+		}
+		switch err := r.api.Get(r.ctx, key, t); {
+		case apierrors.IsForbidden(err):
+			r.seen.NotRead = append(r.seen.NotRead, fmt.Sprintf("ConfigMap %s: you may not get it", key))
+		case client.IgnoreNotFound(err) != nil:
+			r.err = fmt.Errorf("reading ConfigMap %s: %w", key, err)
+		}
 	}
 }
 

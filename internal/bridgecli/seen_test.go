@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,8 +78,12 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	api = as(cluster.Admin) // it knows the new kinds
 	g.Expect(api.Create(ctx, made(configKind, "dpf", nil))).To(Succeed())
 	g.Expect(api.Create(ctx, made(flavorKind, "ovn", nil))).To(Succeed())
-	for name, label := range map[string]string{"template": "true", "none": "false"} {
-		g.Expect(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{dpf.LabelTemplate: label}}})).To(Succeed())
+	at := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "default", Name: name} }
+	for name, label := range map[string]string{"c1": "true", "c2": "true", "none": "false"} {
+		g.Expect(api.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{dpf.LabelTemplate: label}, Annotations: dpf.TemplateOf(at(name), at("rhcos"), at("ovn"))},
+			Data:       map[string]string{dpf.TemplateKey: "text"},
+		})).To(Succeed())
 	}
 	now := time.Now().Truncate(time.Second)
 	for name, n := range map[string]approve.Notice{
@@ -96,9 +101,14 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	g.Expect(seen.NotRead).To(BeEmpty())
 	g.Expect(seen.Facts.Configs).To(HaveExactElements(HaveField("Name", "dpf")))
 	g.Expect(seen.Facts.Flavors).To(HaveExactElements(HaveField("Name", "ovn")))
-	g.Expect(seen.Facts.Templates).To(HaveExactElements(HaveField("Name", "template")))
+	hasText := HaveField("Data", HaveKeyWithValue(dpf.TemplateKey, "text"))
+	g.Expect(seen.Facts.Templates).To(HaveExactElements(And(HaveField("Name", "c1"), hasText), And(HaveField("Name", "c2"), Not(hasText))), "only what may be too large is read as a whole")
 	g.Expect(seen.Approved).To(HaveLen(1))
 	g.Expect(seen.Approved["node1-bf3"]).To(BeTemporally("==", now))
+
+	unchecked := made(flavorKind, "ovn", nil)
+	g.Expect(api.Patch(ctx, unchecked, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+dpf.AnnotationSkipSizeCheck+`":""}}}`)))).To(Succeed())
+	g.Expect(see(api).Facts.Templates).To(HaveExactElements(Not(hasText), Not(hasText)), "DPF does not check the size for this flavor")
 
 	nobody := rest.CopyConfig(cluster.Admin)
 	nobody.Impersonate.UserName = "nobody"

@@ -85,6 +85,16 @@ func TestATemplateIsFoundAsDPFFindsIt(t *testing.T) {
 	}
 }
 
+func TestTheSizeOfATemplateMattersForSomeDPUs(t *testing.T) {
+	other := template("b")
+	other.Annotations["provisioning.dpu.nvidia.com/bfcfg-template-cluster-name"] = "c2"
+	f := facts(template("a"), other)
+	NewWithT(t).Expect(f.Measured([]dpf.DPU{*card()})).To(BeEmpty(), "DPF does not check it")
+	f.Flavors = []dpf.DPUFlavor{object[dpf.DPUFlavor](checked)}
+	NewWithT(t).Expect(f.Measured([]dpf.DPU{*card()})).To(HaveExactElements(HaveField("Name", "a")))
+	NewWithT(t).Expect(f.Measured([]dpf.DPU{*card(is(dpf.ConditionOSInstalled, 1))})).To(BeEmpty())
+}
+
 func TestWhatKeepsADPUFromBeingInstalledIsFoundBefore(t *testing.T) {
 	small := template("a")
 	small.Data["BF_CFG_TEMPLATE"] = "x"

@@ -18,7 +18,7 @@ import (
 type Facts struct {
 	// Configs are all DPFOperatorConfigs; none if they were not read, and Templates neither.
 	Configs []dpf.DPFOperatorConfig
-	// Templates are ConfigMaps of DPFOperatorConfig's namespace, others among them.
+	// Templates are ConfigMaps of DPFOperatorConfig's namespace, others among them. Those of Measured have their text.
 	Templates []corev1.ConfigMap
 	// Flavors are those that were read.
 	Flavors []dpf.DPUFlavor

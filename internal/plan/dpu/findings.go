@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -122,6 +123,20 @@ func (f Facts) undeployable() []finding.Finding {
 // mayBeLarge warns of a flavor before there is a template whose size is known.
 func (f Facts) mayBeLarge(namespace, flavor string) []finding.Finding {
 	return sizeChecked(f.flavor(namespace, flavor), finding.Warn(dpf.ConditionOSInstalled, bfcfg.TemplateTooLarge), "")
+}
+
+// Measured names the templates whose size matters: those of DPUs that are to be installed with a flavor for which DPF checks it.
+func (f Facts) Measured(dpus []dpf.DPU) (all []types.NamespacedName) {
+	for i := range dpus {
+		d := &dpus[i]
+		if installed(d) || len(f.mayBeLarge(d.Namespace, d.Spec.DPUFlavor)) == 0 {
+			continue
+		}
+		for _, t := range f.TemplatesOf(d) {
+			all = append(all, types.NamespacedName{Namespace: t.Namespace, Name: t.Name})
+		}
+	}
+	return all
 }
 
 // sizeChecked says that DPF checks the size of the bf.cfg for a flavor. Nil: it was not read.
