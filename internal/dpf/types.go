@@ -24,6 +24,8 @@ const (
 	// ConditionOSInstalled of a DPU is True once its operating system is installed. We do not read phases, whose names change between
 	// versions.
 	ConditionOSInstalled = "OSInstalled"
+	// ConditionClusterReady of a DPU is True once its Node is Ready in the DPUCluster: its kubelet starts in the BlueField layer, after that is pulled.
+	ConditionClusterReady = "DPUClusterReady"
 	// ConditionReady of a DPU is True once DPF has done all with it (api/provisioning/v1alpha1/dpu_types.go).
 	ConditionReady = "Ready"
 	// KubeconfigKey is the only key that DPF reads in the Secret that DPUCluster.spec.kubeconfig names.

@@ -18,14 +18,12 @@ import (
 // FormerCopies names the ImageStreams that the releases have, or had, which the hosted cluster ran before, by HyperShift's own record, and that no
 // bridge uses and no key of the mapping names. OpenShift's pruner keeps the image of a tag as long as there is its ImageStream, and removes it,
 // with its layers, some time after that is gone (openshift/oc, pkg/cli/admin/prune/imageprune, NewPruner). There are none while a bridge goes from
-// one release to another, or a DPU is being installed, from whatever its template was then. Once it is ready, a DPU has its operating system on its
-// disk.
+// one release to another, or a DPU is being installed, from whatever its template was then.
 func (in Input) FormerCopies() (all []types.NamespacedName) {
-	unready := func(d dpf.DPU) bool { return !meta.IsStatusConditionTrue(d.Status.Conditions, dpf.ConditionReady) }
 	if in.CacheNamespace() == "" || in.repository() == "" || in.Rollout() != RolledOut {
 		return nil
 	}
-	if slices.ContainsFunc(in.Copies.DPUs, unready) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
+	if slices.ContainsFunc(in.Copies.DPUs, in.mayPull) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
 		return nil
 	}
 	if version := in.HostedCluster.Status.Version; version != nil {
@@ -41,6 +39,16 @@ func (in Input) FormerCopies() (all []types.NamespacedName) {
 		used = append(used, in.streams(&in.Copies.Bridges[i])...)
 	}
 	return distinct(without(all, used...))
+}
+
+// mayPull says whether a DPU is being installed from a bridge's template: once it has joined, its operating system is on its disk, whatever else keeps
+// it from being Ready.
+func (in Input) mayPull(d dpf.DPU) bool {
+	has := func(condition string) bool { return meta.IsStatusConditionTrue(d.Status.Conditions, condition) }
+	if d.DeletionTimestamp != nil || has(dpf.ConditionClusterReady) || has(dpf.ConditionReady) {
+		return false
+	}
+	return slices.ContainsFunc(in.Copies.Bridges, func(b dpuv1.DPUHCPBridge) bool { return d.Joins(ClusterKey(&b)) })
 }
 
 // former are those of FormerCopies that exist.

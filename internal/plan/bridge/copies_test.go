@@ -97,7 +97,14 @@ func TestACopyThatMayBeNeededStays(t *testing.T) {
 			Annotations: map[string]string{names.AnnotationTemplateRelease: "quay.io/openshift-release-dev/ocp-release@" + digest},
 		}})
 	}
-	none := []string{}
+	card := func(conditions ...string) dpf.DPU {
+		d := dpf.DPU{Spec: dpf.DPUSpec{Cluster: dpf.Reference{Namespace: "dpf", Name: "d1"}}}
+		for _, c := range conditions {
+			d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue})
+		}
+		return d
+	}
+	none, both := []string{}, []string{"layers-4.20.2", "layers-4.20.3"}
 	for name, c := range map[string]struct {
 		is   func(in *bridge.Input)
 		goes []string
@@ -110,10 +117,15 @@ func TestACopyThatMayBeNeededStays(t *testing.T) {
 		"the mapping names it":                  {func(in *bridge.Input) { in.Mapping.Data["4.19.9"] = route + "/oooi-images/layers-4.20.3:4.20.3\n" }, []string{"layers-4.20.2"}},
 		"another bridge has no image yet":       {func(in *bridge.Input) { other(in).Status.BlueFieldContainerImage = "" }, none},
 		"another bridge's template is a former": {func(in *bridge.Input) { other(in); template(in, "b2") }, none},
-		"a DPU is being installed":              {func(in *bridge.Input) { in.Copies.DPUs = []dpf.DPU{{}} }, none},
-		"a DPU is ready": {func(in *bridge.Input) {
-			in.Copies.DPUs = []dpf.DPU{{Status: dpf.DPUStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}}}}
-		}, []string{"layers-4.20.2", "layers-4.20.3"}},
+		"a DPU is being installed":              {func(in *bridge.Input) { in.Copies.DPUs = []dpf.DPU{card(dpf.ConditionOSInstalled)} }, none},
+		"a DPU has joined, and is not ready":    {func(in *bridge.Input) { in.Copies.DPUs = []dpf.DPU{card(dpf.ConditionClusterReady)} }, both},
+		"a DPU is ready":                        {func(in *bridge.Input) { in.Copies.DPUs = []dpf.DPU{card(dpf.ConditionReady)} }, both},
+		"a DPU of no bridge is not installed":   {func(in *bridge.Input) { in.Copies.DPUs = []dpf.DPU{{}} }, both},
+		"a DPU is being deleted": {func(in *bridge.Input) {
+			now := metav1.Now()
+			in.Copies.DPUs = []dpf.DPU{card()}
+			in.Copies.DPUs[0].DeletionTimestamp = &now
+		}, both},
 		"the control plane is being upgraded": {func(in *bridge.Input) { in.HostedCluster.Status.Conditions[0].Status = metav1.ConditionTrue }, none},
 		"the bridge waits for something":      {func(in *bridge.Input) { in.SSHKey = bridge.Secret{} }, none},
 		"images are no longer copied":         {func(in *bridge.Input) { delete(in.Mapping.Data, bridge.CacheKey) }, none},

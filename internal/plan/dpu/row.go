@@ -12,11 +12,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 )
 
-// Conditions of a DPU that DPF sets (doca-platform: api/provisioning/v1alpha1/dpu_types.go).
-const (
-	conditionError     = "Error"
-	conditionNodeReady = "DPUClusterReady"
-)
+// conditionError is a condition of a DPU that DPF sets (doca-platform: api/provisioning/v1alpha1/dpu_types.go).
+const conditionError = "Error"
 
 // Row is the state of one DPU.
 type Row struct {
@@ -64,7 +61,7 @@ func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
 		}
 	}
 	slices.SortStableFunc(r.Steps, func(a, b Step) int { return a.At.Compare(b.At.Time) })
-	r.OSInstalled, r.NodeReady = since(d, dpf.ConditionOSInstalled), since(d, conditionNodeReady)
+	r.OSInstalled, r.NodeReady = since(d, dpf.ConditionOSInstalled), since(d, dpf.ConditionClusterReady)
 	if at, known := approvals.Of[d.Name]; known && r.OSInstalled != nil && !at.Before(r.OSInstalled.Time) {
 		r.Approved = &metav1.Time{Time: at}
 	}
