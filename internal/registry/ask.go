@@ -36,11 +36,11 @@ func (e errNoRelease) Error() string { return string(e) }
 func (l *Lookups) look(ctx context.Context, want bridge.Lookup) (version string, at bridge.Place, answer bridge.Answer) {
 	version = want.Version
 	if version == "" {
-		if version, _, answer = l.firstOf(ctx, want.Releases, "@"+want.Digest, want.TrustedCA, versionOf); answer.Reason != "" {
+		if version, _, answer = l.firstOf(ctx, want, want.Releases, "@"+want.Digest, versionOf); answer.Reason != "" {
 			return "", at, answer
 		}
 	}
-	if _, at, answer = l.firstOf(ctx, want.Images, ":"+version, want.TrustedCA, exists); answer.Reason != "" {
+	if _, at, answer = l.firstOf(ctx, want, want.Images, ":"+version, exists); answer.Reason != "" {
 		return version, at, answer
 	}
 	return version, at, bridge.Answer{Image: want.Repository + ":" + version}
@@ -50,10 +50,10 @@ func (l *Lookups) look(ctx context.Context, want bridge.Lookup) (version string,
 var severity = []string{bridge.RegistryUnreachable, bridge.ImageNotFound, bridge.InvalidReleaseImage, bridge.RegistryUnauthorized}
 
 // firstOf asks places for an image, in their order, until one answers.
-func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (said string, by bridge.Place, failed bridge.Answer) {
+func (l *Lookups) firstOf(ctx context.Context, want bridge.Lookup, places []bridge.Place, image string, ask func(name.Reference, ...remote.Option) (string, error)) (said string, by bridge.Place, failed bridge.Answer) {
 	var messages []string
 	for _, at := range places {
-		said, err := l.at(ctx, at, image, trusted, ask)
+		said, err := l.at(ctx, want, at, image, ask)
 		if err == nil {
 			return said, at, bridge.Answer{}
 		}
@@ -68,10 +68,10 @@ func (l *Lookups) firstOf(ctx context.Context, places []bridge.Place, image, tru
 }
 
 // at asks in one place, once: who calls has pauses of his own.
-func (l *Lookups) at(ctx context.Context, at bridge.Place, image, trusted string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
+func (l *Lookups) at(ctx context.Context, want bridge.Lookup, at bridge.Place, image string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ref, options, done, err := l.reach(ctx, at, image, trusted, guarded{most: mostOfBody})
+	ref, options, done, err := l.reach(ctx, want, at, image, guarded{most: mostOfBody})
 	if err != nil {
 		return "", err
 	}
@@ -79,8 +79,8 @@ func (l *Lookups) at(ctx context.Context, at bridge.Place, image, trusted string
 	return ask(ref, options...)
 }
 
-// reach is an image in a place, and how it is asked there: once, by HTTPS, with the place's login and CA, behind a guard.
-func (l *Lookups) reach(ctx context.Context, at bridge.Place, image, trusted string, guard guarded) (ref name.Reference, options []remote.Option, done func(), err error) {
+// reach is an image in a place, and how it is asked there for a look-up: once, by HTTPS, with the place's login and CA, behind a guard.
+func (l *Lookups) reach(ctx context.Context, want bridge.Lookup, at bridge.Place, image string, guard guarded) (ref name.Reference, options []remote.Option, done func(), err error) {
 	if ref, err = name.ParseReference(at.Repository + image); err != nil {
 		return nil, nil, nil, errNoRelease("is no image's name")
 	}
@@ -88,7 +88,7 @@ func (l *Lookups) reach(ctx context.Context, at bridge.Place, image, trusted str
 	if at.Login != "" && json.Unmarshal([]byte(at.Login), &login) != nil { // the error may quote it
 		return nil, nil, nil, errLogin
 	}
-	transport, done, err := l.trusting(at.CA + "\n" + trusted)
+	transport, done, err := l.connecting(want, at)
 	if err != nil {
 		return nil, nil, nil, err
 	}

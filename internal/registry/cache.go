@@ -34,7 +34,7 @@ func (l *Lookups) cache(ctx context.Context, want bridge.Lookup, version string,
 	to := want.Cache.Push
 	to.Repository, to.Login = imageless(want.Cache.Pushed(version), version), asLogin(token)
 	if down {
-		if _, err := l.at(ctx, to, ":"+version, want.TrustedCA, exists); err != nil {
+		if _, err := l.at(ctx, want, to, ":"+version, exists); err != nil {
 			return found
 		}
 		return l.pulled(ctx, want, version)
@@ -57,7 +57,7 @@ func (l *Lookups) pulled(ctx context.Context, want bridge.Lookup, version string
 	image := want.Cache.Pulled(version)
 	at := want.Cache.Pull
 	at.Repository = imageless(image, version)
-	if _, err := l.at(ctx, at, ":"+version, want.TrustedCA, exists); err != nil {
+	if _, err := l.at(ctx, want, at, ":"+version, exists); err != nil {
 		if reason, text := why(err); reason == bridge.RegistryUnauthorized {
 			return bridge.Answer{Reason: bridge.CacheNotPulled, Message: fmt.Sprintf("%s: %s", image, text)}
 		}
@@ -102,12 +102,12 @@ func (l *Lookups) copy(ctx context.Context, want bridge.Lookup, version string, 
 // write has most of copy.
 func (l *Lookups) write(ctx context.Context, want bridge.Lookup, version string, from, to bridge.Place, progress func(done, of int64)) error {
 	var read tally
-	source, reading, done, err := l.reach(ctx, from, ":"+version, want.TrustedCA, guarded{most: mostOfLayer, took: read.add})
+	source, reading, done, err := l.reach(ctx, want, from, ":"+version, guarded{most: mostOfLayer, took: read.add})
 	if err != nil {
 		return err
 	}
 	defer done()
-	target, writing, done, err := l.reach(ctx, to, ":"+version, want.TrustedCA, guarded{most: mostOfBody})
+	target, writing, done, err := l.reach(ctx, want, to, ":"+version, guarded{most: mostOfBody})
 	if err != nil {
 		return err
 	}

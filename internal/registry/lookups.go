@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpproxy"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/guest/pace"
@@ -23,6 +24,8 @@ type Lookups struct {
 	// Transport connects to registries, by the manager's proxy environment; Backoff is the time until they are asked again. New sets both.
 	Transport *http.Transport
 	Backoff   func(tries int) time.Duration
+	// proxied: the environment says through which proxies, or through none, and the cluster's does not count (trust.go).
+	proxied bool
 
 	// Token is one of a ServiceAccount's, by which OpenShift's registry knows who pushes.
 	Token func(ctx context.Context, of types.NamespacedName) (string, error)
@@ -49,12 +52,13 @@ type lookup struct {
 // New looks nothing up yet. It calls changed when the answer for a bridge changes.
 func New(token func(ctx context.Context, of types.NamespacedName) (string, error), changed func(bridge types.NamespacedName)) *Lookups {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // it goes by HTTPS_PROXY and NO_PROXY
-	return &Lookups{Transport: transport, Backoff: backoff, Stall: 10 * time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
+	return &Lookups{Transport: transport, proxied: *httpproxy.FromEnvironment() != httpproxy.Config{}, Backoff: backoff, Stall: 10 * time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
 }
 
-// Once looks for an image now, for a command, and copies nothing.
+// Once looks for an image now, for a command, and copies nothing. A command runs elsewhere, where the cluster's proxy need not be reached.
 func Once(ctx context.Context, want bridge.Lookup) bridge.Answer {
 	l := New(nil, nil)
+	l.proxied = true
 	defer l.Transport.CloseIdleConnections()
 	_, _, answer := l.look(ctx, want)
 	return answer

@@ -16,9 +16,14 @@ type Lookup struct {
 	Images, Releases []Place
 	// TrustedCA are CAs of all of them, in PEM, besides those of the operating system.
 	TrustedCA string
+	// Proxy is the cluster's.
+	Proxy Proxy
 	// Cache is where the image is copied to; nil if it is not.
 	Cache *Cache
 }
+
+// Proxy is the one of OpenShift's configuration. HTTPS and Except are what HTTPS_PROXY and NO_PROXY would be.
+type Proxy struct{ HTTPS, Except string }
 
 // Found is the image of a version, once it is found and copied.
 func (l Lookup) Found(version string) string {

@@ -40,7 +40,7 @@ func (in Input) Lookup() *Lookup {
 func (in Input) lookup() (*Lookup, *finding.Finding) {
 	want, problem := in.asked()
 	if problem == nil {
-		problem = in.trust(want)
+		problem = in.reach(want)
 	}
 	if problem == nil {
 		want.Cache, problem = in.cache(want.Repository)

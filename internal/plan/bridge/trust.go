@@ -93,8 +93,13 @@ func (in Input) trustedCA() (string, *finding.Finding) {
 	return text, problem
 }
 
-// trust adds to a look-up the CAs of its registries, or returns the finding that says what is wrong with them.
-func (in Input) trust(want *Lookup) (problem *finding.Finding) {
+// reach adds to a look-up how its registries are reached: the cluster's proxy, and their CAs, or returns the finding that says what is wrong
+// with these. Of the proxy it is the status, to which OpenShift has added its own names and networks as exceptions (openshift/api config/v1,
+// types_proxy.go).
+func (in Input) reach(want *Lookup) (problem *finding.Finding) {
+	if in.Proxy != nil {
+		want.Proxy = Proxy{HTTPS: in.Proxy.Status.HTTPSProxy, Except: in.Proxy.Status.NoProxy}
+	}
 	if want.TrustedCA, problem = in.trustedCA(); problem != nil {
 		return problem
 	}

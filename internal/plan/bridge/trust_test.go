@@ -52,6 +52,9 @@ func TestEachRegistryHasItsCA(t *testing.T) {
 		{Repository: "mirror.example:5000/layers", CA: mirror}, {Repository: "plain.example/layers"}, {Repository: layers, Login: `{"auth":"x"}`, CA: quay},
 	})))))
 
+	in.Proxy.Spec.HTTPSProxy, in.Proxy.Status = "http://to-be-judged.example", configv1.ProxyStatus{HTTPProxy: "http://plain.example", HTTPSProxy: "http://proxy.example:3128", NoProxy: ".cluster.local,.svc"}
+	g.Expect(in.Lookup().Proxy).To(Equal(bridge.Proxy{HTTPS: "http://proxy.example:3128", Except: ".cluster.local,.svc"}))
+
 	in.Bridge.Spec.OCPReleaseImage = "quay.io/ocp/release@" + digest
 	g.Expect(in.Lookup().Releases).To(ConsistOf(bridge.Place{Repository: "quay.io/ocp/release", Login: `{"auth":"x"}`, CA: quay}))
 
