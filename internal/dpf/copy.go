@@ -36,6 +36,7 @@ func (d *DPU) DeepCopy() *DPU {
 	}
 	out := &DPU{TypeMeta: d.TypeMeta, ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec, Status: d.Status}
 	out.Status.Conditions, out.Status.Addresses = conditions(d.Status.Conditions), slices.Clone(d.Status.Addresses)
+	out.Status.AgentStatus.Conditions = conditions(d.Status.AgentStatus.Conditions)
 	return out
 }
 

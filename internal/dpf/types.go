@@ -90,6 +90,13 @@ type DPUStatus struct {
 	Phase      string               `json:"phase,omitempty"`
 	Conditions []metav1.Condition   `json:"conditions,omitempty"`
 	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
+	// AgentStatus is new in DPF 26.4. Its conditions may be among Conditions, too.
+	AgentStatus AgentStatus `json:"agentStatus,omitempty"`
+}
+
+// AgentStatus is what a DPU reports of itself, through the agent of its host.
+type AgentStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // DPUList is a list of DPU.

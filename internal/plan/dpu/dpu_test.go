@@ -169,8 +169,20 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 	osInstalled, node := is(dpf.ConditionOSInstalled, 5), is("DPUClusterReady", 9)
 	leaving := card(osInstalled)
 	leaving.DeletionTimestamp = &at
-	broken := is("Error", 2)
-	broken.Message = "no BFB"
+	failed := func(condition, reason, message string) metav1.Condition {
+		c := is(condition, 2)
+		c.Reason, c.Message = reason, message
+		return c
+	}
+	broken, down := failed("Error", "AsTold", "no BFB"), failed("PF0LinkDown", "PF0LinkDown", "p0 is down")
+	up := is("PF0LinkDown", 3, "p0 is up")
+	agent := func(d *dpf.DPU, all ...metav1.Condition) *dpf.DPU {
+		d.Status.AgentStatus.Conditions = all
+		return d
+	}
+	disk := failed("InstallError", "Hardware", "/dev/nvme0n1 is missing")
+	const diskSaid = "somebody has to act: the DPU reports Hardware: /dev/nvme0n1 is missing: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew"
+	const downSaid = "the DPU reports PF0LinkDown: p0 is down: see the cable of its first port, and the switch"
 	for name, c := range map[string]struct {
 		facts     dpu.Facts
 		dpu       *dpf.DPU
@@ -189,6 +201,16 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 		"ready":               {facts(), card(osInstalled, node, is("Ready", 10)), stopped, ""},
 		"broken":              {facts(), card(broken), open, "somebody has to act: DPF reports AsTold: no BFB"},
 		"leaving":             {facts(), leaving, open, "DPF deletes it"},
+		"installs nothing":    {facts(template("a")), agent(card(), disk), open, diskSaid},
+		"DPF copies it":       {facts(template("a")), card(disk), open, diskSaid},
+		"its firmware":        {facts(), agent(card(osInstalled), failed("InstallError", "FirmwareUpgradeFailed", "ATF\x1b[1m\nis not upgraded"+strings.Repeat("x", 4000))), open, "somebody has to act: the DPU reports FirmwareUpgradeFailed: ATF\\x1b[1m\\nis not upgraded" + strings.Repeat("x", 277) + "…: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew"},
+		"DPF gives up, too":   {facts(), agent(card(broken), disk), open, diskSaid + "; DPF reports AsTold: no BFB"},
+		"in spite of it":      {facts(), agent(card(osInstalled, node), disk), open, "its Node is Ready; DPF finishes"},
+		"no cable":            {facts(), agent(card(osInstalled, down), down), open, "somebody has to act: " + downSaid},
+		"a cable again":       {facts(template("a")), agent(card(down), up), open, "DPF installs its OS"},
+		"copied, too":         {facts(template("a")), card(is("BFBReady", 1, "loading"), up), open, "DPF installs its OS (BFBReady is False: loading)"},
+		"no cable any more":   {facts(), agent(card(osInstalled, node, is("Ready", 10)), down), open, ""},
+		"no second cable":     {facts(), agent(card(osInstalled, node), failed("PF1LinkDown", "PF1LinkDown", "p1 is down")), open, "its Node is Ready; DPF finishes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(c.facts.RowOf(c.dpu, c.approvals).WaitsFor).To(Equal(c.want))
@@ -197,7 +219,7 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 }
 
 func TestARowHasTheTimeOfEachStep(t *testing.T) {
-	d := card(is(dpf.ConditionOSInstalled, 5), is("BFBReady", 1), is("DPUClusterReady", 6, "no Node"))
+	d := card(is(dpf.ConditionOSInstalled, 5), is("BFBReady", 1), is("DPUClusterReady", 6, "no Node"), is("InstallError", 7), is("PF0LinkDown", 7), is("PF1LinkDown", 7), is("Error", 6))
 	r := facts().RowOf(d, dpu.Approvals{Of: map[string]time.Time{d.Name: at.Add(6 * time.Minute)}})
 	after := func(minutes int) metav1.Time { return metav1.NewTime(at.Add(time.Duration(minutes) * time.Minute)) }
 	NewWithT(t).Expect(r).To(And(

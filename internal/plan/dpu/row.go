@@ -29,7 +29,7 @@ type Row struct {
 	NodeReady   *metav1.Time `json:"nodeReady,omitempty"`
 	// WaitsFor is a sentence; empty if the DPU is ready.
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// Steps are DPF's conditions that are True, in the order in which they became so.
+	// Steps are DPF's conditions that are True and no failure, in the order in which they became so.
 	Steps []Step `json:"steps"`
 }
 
@@ -53,10 +53,13 @@ type Approvals struct {
 func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
 	r := Row{Namespace: d.Namespace, Name: d.Name, Phase: cmp.Or(d.Status.Phase, "Initializing"), Since: d.CreationTimestamp, Steps: []Step{}}
 	for _, c := range d.Status.Conditions {
+		if told(c.Type) {
+			continue
+		}
 		if c.LastTransitionTime.After(r.Since.Time) {
 			r.Since = c.LastTransitionTime
 		}
-		if c.Status == metav1.ConditionTrue {
+		if c.Status == metav1.ConditionTrue && c.Type != conditionError {
 			r.Steps = append(r.Steps, Step{c.Type, c.LastTransitionTime})
 		}
 	}
@@ -80,13 +83,12 @@ func since(d *dpf.DPU, condition string) *metav1.Time {
 
 // waits says what a DPU waits for: the first that is missing, in the order in which a DPU needs it.
 func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
-	findings := f.Of(d)
-	failed := meta.FindStatusCondition(d.Status.Conditions, conditionError)
+	findings, failed := f.Of(d), failures(d, r)
 	switch {
 	case d.DeletionTimestamp != nil:
 		return "DPF deletes it"
-	case failed != nil && failed.Status == metav1.ConditionTrue:
-		return fmt.Sprintf("somebody has to act: DPF reports %s: %s", failed.Reason, failed.Message)
+	case failed != "":
+		return "somebody has to act: " + failed
 	case since(d, dpf.ConditionReady) != nil:
 		return ""
 	case len(findings) > 0:
@@ -107,7 +109,7 @@ func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
 func unmet(d *dpf.DPU) string {
 	var latest metav1.Condition
 	for _, c := range d.Status.Conditions {
-		if c.Status == metav1.ConditionFalse && c.Type != dpf.ConditionReady && c.Type != conditionError && !c.LastTransitionTime.Before(&latest.LastTransitionTime) {
+		if c.Status == metav1.ConditionFalse && c.Type != dpf.ConditionReady && c.Type != conditionError && !told(c.Type) && !c.LastTransitionTime.Before(&latest.LastTransitionTime) {
 			latest = c
 		}
 	}

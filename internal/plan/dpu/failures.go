@@ -1,0 +1,65 @@
+package dpu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/step"
+)
+
+// Conditions by which our files on a DPU report what fails there (internal/bfcfg/content: dpf-common.sh, pf-monitor.sh). They are no steps of
+// DPF's, and their times are by the DPU's clock.
+const (
+	conditionInstallError = "InstallError"
+	conditionPF0LinkDown  = "PF0LinkDown"
+	conditionPF1LinkDown  = "PF1LinkDown"
+)
+
+// longestMessage of a condition in a sentence: a DPU may report 4096 characters.
+const longestMessage = 300
+
+func told(condition string) bool {
+	return slices.Contains([]string{conditionInstallError, conditionPF0LinkDown, conditionPF1LinkDown}, condition)
+}
+
+// failures are what is wrong with a DPU, and what to do; empty if nothing is. An InstallError is never taken back, so that it no longer matters
+// once the Node is Ready. The second port may be without a cable.
+func failures(d *dpf.DPU, r Row) string {
+	var all []string
+	if c := reported(d, conditionInstallError); c != nil && r.NodeReady == nil {
+		all = append(all, fmt.Sprintf("the DPU reports %s: %s: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew", c.Reason, short(c.Message)))
+	}
+	if c := meta.FindStatusCondition(d.Status.Conditions, conditionError); c != nil && c.Status == metav1.ConditionTrue {
+		all = append(all, fmt.Sprintf("DPF reports %s: %s", c.Reason, short(c.Message)))
+	}
+	if c := reported(d, conditionPF0LinkDown); c != nil && since(d, dpf.ConditionReady) == nil {
+		all = append(all, fmt.Sprintf("the DPU reports %s: %s: see the cable of its first port, and the switch", c.Reason, short(c.Message)))
+	}
+	return strings.Join(all, "; ")
+}
+
+// reported is a condition that a DPU has reported as True, wherever the version of DPF keeps it.
+func reported(d *dpf.DPU, condition string) *metav1.Condition {
+	for _, all := range [][]metav1.Condition{d.Status.AgentStatus.Conditions, d.Status.Conditions} {
+		if c := meta.FindStatusCondition(all, condition); c != nil {
+			if c.Status != metav1.ConditionTrue {
+				return nil
+			}
+			return c
+		}
+	}
+	return nil
+}
+
+// short is a message on one line, cut where it is too long for a sentence.
+func short(message string) string {
+	if runes := []rune(message); len(runes) > longestMessage {
+		message = string(runes[:longestMessage]) + "…"
+	}
+	return step.Plain(message)
+}
