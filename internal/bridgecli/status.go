@@ -113,10 +113,10 @@ func Table(to io.Writer, s Standing, now time.Time) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Message)
 	}
 	if len(s.DPUs) > 0 {
-		fmt.Fprintln(table, "\nDPU\tPHASE\tFOR\tOS INSTALLED\tCSR APPROVED\tNODE READY\tWAITS FOR")
+		fmt.Fprintln(table, "\nDPU\tPHASE\tFOR\tTEMPLATE\tOS INSTALLED\tCSR APPROVED\tNODE READY\tWAITS FOR")
 	}
 	for _, d := range s.DPUs {
-		fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, d.Phase, duration.HumanDuration(now.Sub(d.Since.Time)),
+		fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, d.Phase, duration.HumanDuration(now.Sub(d.Since.Time)), cmp.Or(d.Template, "-"),
 			ago(d.OSInstalled, now), ago(d.Approved, now), ago(d.NodeReady, now), cmp.Or(d.WaitsFor, "-"))
 	}
 	if len(s.Findings) > 0 {

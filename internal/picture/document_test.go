@@ -38,7 +38,7 @@ func TestABrowserShowsOneWorkerAndAllInfras(t *testing.T) {
 	at := metav1.NewTime(ago(time.Hour))
 	overview := picture.Overview{
 		Infras:  []picture.Line{picture.LineOf(broken().Infra), picture.LineOf(empty().Infra)},
-		Bridges: []picture.Bridge{{Namespace: "clusters", Name: "dpu1", Ready: step.OK, DPUs: []dpu.Row{{Namespace: "dpf", Name: "dpu-1", Phase: "Ready", OSInstalled: &at, Approved: &at, NodeReady: &at}, {Namespace: "dpf", Name: "dpu-2", Phase: "Rebooting", OSInstalled: &at, WaitsFor: "its CSR waits"}}, Requests: picture.RequestsOf(asking(at))}},
+		Bridges: []picture.Bridge{{Namespace: "clusters", Name: "dpu1", Ready: step.OK, DPUs: []dpu.Row{{Namespace: "dpf", Name: "dpu-1", Phase: "Ready", Template: "bfcfg-dpu1-0123456789", OSInstalled: &at, Approved: &at, NodeReady: &at}, {Namespace: "dpf", Name: "dpu-2", Phase: "Rebooting", OSInstalled: &at, WaitsFor: "its CSR waits"}}, Requests: picture.RequestsOf(asking(at))}},
 	}
 	golden.Compare(t, "testdata/overview.html", written(t, overview.Document()))
 }

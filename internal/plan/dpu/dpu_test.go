@@ -67,6 +67,9 @@ func facts(templates ...corev1.ConfigMap) dpu.Facts {
 
 func TestATemplateIsFoundAsDPFFindsIt(t *testing.T) {
 	NewWithT(t).Expect(facts(template("a"), template("b")).TemplatesOf(card())).To(HaveLen(2))
+	for want, f := range map[string]dpu.Facts{"a": facts(template("a")), "": facts(template("a"), template("b"))} {
+		NewWithT(t).Expect(f.RowOf(card(), dpu.Approvals{}).Template).To(Equal(want))
+	}
 	one := template("a")
 	for key := range one.Annotations {
 		other := template("a")

@@ -22,6 +22,8 @@ type Row struct {
 	// Phase is DPF's, and Since when it began: when DPF last changed a condition.
 	Phase string      `json:"phase"`
 	Since metav1.Time `json:"since"`
+	// Template is the ConfigMap that DPF takes for it, in DPFOperatorConfig's namespace; empty if none, or several match, or if that was not read.
+	Template string `json:"template,omitempty"`
 	// OSInstalled, Approved and NodeReady are when that happened; nil: not (yet). Approved is the last approval of a CSR of this OS that an Event
 	// reports; nil also if that is an hour ago, as long as Events last.
 	OSInstalled *metav1.Time `json:"osInstalled,omitempty"`
@@ -67,6 +69,9 @@ func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
 	r.OSInstalled, r.NodeReady = since(d, dpf.ConditionOSInstalled), since(d, dpf.ConditionClusterReady)
 	if at, known := approvals.Of[d.Name]; known && r.OSInstalled != nil && !at.Before(r.OSInstalled.Time) {
 		r.Approved = &metav1.Time{Time: at}
+	}
+	if templates := f.TemplatesOf(d); len(templates) == 1 {
+		r.Template = templates[0].Name
 	}
 	r.WaitsFor = f.waits(d, r, approvals)
 	return r
