@@ -163,7 +163,7 @@ func TestWhatIsWrongWithATemplatesInputIsToldAndTheLastGoodOneStays(t *testing.T
 
 	gone := w.foreign(dpf.GroupVersion.String(), "BFB", w.ns, "rhcos", nil)
 	w.Expect(w.api.Delete(w.ctx, gone)).To(Succeed())
-	says("BFBNotFound", "BFB "+w.ns+"/rhcos", "create it, or use another")
+	says("BFBNotFound", "BFB "+w.ns+"/rhcos", "DPUDeployment "+w.ns+"/ovn has it in spec.dpus.bfb", "create it, or use another")
 	w.gone(&good)
 }
 

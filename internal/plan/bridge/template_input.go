@@ -57,7 +57,14 @@ type Templating struct {
 }
 
 // pair is what a DPU is installed with.
-type pair struct{ BFB, Flavor types.NamespacedName }
+type pair struct {
+	BFB, Flavor types.NamespacedName
+	// By says whose BFBField and FlavorField name them, e.g. DPUDeployment dpf/ovn.
+	By, BFBField, FlavorField string
+}
+
+// sameAs says whether DPUs of both are installed with the same, whoever names it.
+func (p pair) sameAs(q pair) bool { return p.BFB == q.BFB && p.Flavor == q.Flavor }
 
 // DeploymentKey names the DPUDeployment of a bridge; empty if it refers to none.
 func DeploymentKey(b *dpuv1.DPUHCPBridge) types.NamespacedName {

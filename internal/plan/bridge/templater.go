@@ -81,10 +81,10 @@ func (t *templater) template(of pair) {
 	flavor := find(t.Input.Templates.Flavors, of.Flavor)
 	switch {
 	case flavor == nil:
-		t.Find(finding.Wait(templated, "DPUFlavorNotFound").Say("DPUFlavor %s does not exist, or is being deleted, and DPUs are to be installed with it: create it, or use another; until then DPF has no template with it", of.Flavor))
+		t.Find(finding.Wait(templated, "DPUFlavorNotFound").Say("DPUFlavor %s does not exist, or is being deleted, and %s has it in %s: create it, or use another; until then DPF has no template with it", of.Flavor, of.By, of.FlavorField))
 		return
 	case find(t.Input.Templates.BFBs, of.BFB) == nil:
-		t.Find(finding.Wait(templated, "BFBNotFound").Say("BFB %s does not exist, or is being deleted, and DPUs are to be installed with it: create it, or use another; until then DPF has no template with it", of.BFB))
+		t.Find(finding.Wait(templated, "BFBNotFound").Say("BFB %s does not exist, or is being deleted, and %s has it in %s: create it, or use another; until then DPF has no template with it", of.BFB, of.By, of.BFBField))
 		return
 	}
 	key := types.NamespacedName{Namespace: t.config.Namespace, Name: names.BridgeTemplate(t.Bridge.Namespace, t.Bridge.Name, of.BFB.String(), of.Flavor.String())}

@@ -46,21 +46,21 @@ func (in Input) deployment() *dpf.DPUDeployment {
 
 // pairs are what DPUs of the DPUCluster are, or will be, installed with: each needs a template.
 func (in Input) pairs() (all []pair) {
-	add := func(namespace, bfb, flavor string) {
-		if bfb != "" && flavor != "" {
-			all = append(all, pair{types.NamespacedName{Namespace: namespace, Name: bfb}, types.NamespacedName{Namespace: namespace, Name: flavor}})
+	add := func(kind string, by metav1.Object, bfb, bfbField, flavor, flavorField string) {
+		if at := by.GetNamespace(); bfb != "" && flavor != "" {
+			all = append(all, pair{types.NamespacedName{Namespace: at, Name: bfb}, types.NamespacedName{Namespace: at, Name: flavor}, kind + " " + at + "/" + by.GetName(), bfbField, flavorField})
 		}
 	}
 	if d := in.deployment(); d != nil {
-		add(d.Namespace, d.Spec.DPUs.BFB, d.Spec.DPUs.Flavor)
+		add("DPUDeployment", d, d.Spec.DPUs.BFB, "spec.dpus.bfb", d.Spec.DPUs.Flavor, "spec.dpus.flavor")
 	}
 	for _, d := range in.installed() {
-		add(d.Namespace, d.Spec.BFB, d.Spec.DPUFlavor)
+		add("DPU", &d, d.Spec.BFB, "spec.bfb", d.Spec.DPUFlavor, "spec.dpuFlavor")
 	}
-	slices.SortFunc(all, func(a, b pair) int {
+	slices.SortStableFunc(all, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.BFB.String(), b.BFB.String()), cmp.Compare(a.Flavor.String(), b.Flavor.String()))
 	})
-	return slices.Compact(all)
+	return slices.CompactFunc(all, pair.sameAs)
 }
 
 // installed are the DPUs that templates are made for: those that somebody made who owns DPUCluster or DPUDeployment. In any other namespace,

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -142,6 +143,36 @@ func TestATemplateIsMadeAnewIfAnythingChanges(t *testing.T) {
 			g.Expect(applied(p)[0].Name).To(Equal(in.Templates.Existing[0].Name))
 			g.Expect(p.Templates.Withdraw).To(BeEmpty())
 		})
+	}
+}
+
+// Who has to name another BFB need not be who reads the bridge.
+func TestWhatIsGoneIsToldWithTheFieldThatNamesIt(t *testing.T) {
+	deployed := func(*bridge.Input) {}
+	made := func(in *bridge.Input) {
+		in.Templates.Deployment.Spec.DPUs = dpf.DeployedDPUs{}
+		card := dpf.DPU{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "card"}, Spec: dpf.DPUSpec{BFB: "b1", DPUFlavor: "f1", Cluster: dpf.Reference{Namespace: "dpf", Name: "d1"}}}
+		another := card
+		another.Name = "another"
+		in.Templates.DPUs = []dpf.DPU{card, another}
+	}
+	noBFB, noFlavor := func(in *bridge.Input) { in.Templates.BFBs = nil }, func(in *bridge.Input) { in.Templates.Flavors = nil }
+	for want, changes := range map[string][2]func(*bridge.Input){
+		"BFB dpf/b1 does not exist, or is being deleted, and DPUDeployment dpf/ovn has it in spec.dpus.bfb: create it":          {deployed, noBFB},
+		"DPUFlavor dpf/f1 does not exist, or is being deleted, and DPUDeployment dpf/ovn has it in spec.dpus.flavor: create it": {deployed, noFlavor},
+		"BFB dpf/b1 does not exist, or is being deleted, and DPU dpf/card has it in spec.bfb: create it":                        {made, noBFB},
+		"DPUFlavor dpf/f1 does not exist, or is being deleted, and DPU dpf/card has it in spec.dpuFlavor: create it":            {made, noFlavor},
+	} {
+		in := served(t)
+		changes[0](&in)
+		changes[1](&in)
+		var all []string
+		for _, f := range bridge.Of(in).Findings {
+			if strings.Contains(f.Message, "does not exist") {
+				all = append(all, f.Message)
+			}
+		}
+		NewWithT(t).Expect(all).To(HaveExactElements(HavePrefix(want)))
 	}
 }
 
