@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"os"
@@ -16,6 +18,7 @@ import (
 // The archive of a cluster that works has none of the secrets that are in the cluster: kubeconfigs, tokens, keys, pull secrets, ignition.
 func TestASysdumpHasNoSecretOfTheCluster(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
+	canary := plantsCanaries(t, ctx)
 	archive := filepath.Join(t.TempDir(), "dump.tar.gz")
 	_, err := lab.Run(ctx, "oooi", "sysdump", "-o", archive)
 	must(t, err)
@@ -30,10 +33,13 @@ func TestASysdumpHasNoSecretOfTheCluster(t *testing.T) {
 		all.Write(text)
 		return err
 	}))
-	for _, wanted := range []string{"kind: Infra\n", "kind: HostedCluster\n", "leaderelection", "kind: DHCPLease\n"} {
+	for _, wanted := range []string{"kind: Infra\n", "kind: HostedCluster\n", "leaderelection", "kind: DHCPLease\n", canaryNote + ": Bearer REDACTED\n", "CanarySang: it sings with token=REDACTED\n"} {
 		if !strings.Contains(all.String(), wanted) {
 			t.Errorf("the archive has no %q", wanted)
 		}
+	}
+	if strings.Contains(all.String(), canary) || strings.Contains(all.String(), base64.StdEncoding.EncodeToString([]byte(canary))) {
+		t.Error("the archive has the canary")
 	}
 	var secrets struct {
 		Items []struct {
@@ -62,6 +68,39 @@ func TestASysdumpHasNoSecretOfTheCluster(t *testing.T) {
 	if looked == 0 {
 		t.Error("the cluster has no secrets to look for")
 	}
+}
+
+const canaryNote = "example.com/canary"
+
+// plantsCanaries puts one secret in a Secret and a ConfigMap that look like the operator's, an annotation of an Infra, and an event of a DHCP pod.
+func plantsCanaries(t *testing.T, ctx context.Context) (canary string) {
+	t.Helper()
+	canary = "canary-" + rand.Text()
+	apply(t, ctx, strings.ReplaceAll(`
+apiVersion: v1
+kind: Secret
+metadata: {namespace: clusters, name: canary, labels: {app.kubernetes.io/managed-by: oooi}}
+stringData: {a: CANARY}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: clusters, name: canary, labels: {app.kubernetes.io/managed-by: oooi}}
+data: {a: CANARY}
+---
+apiVersion: v1
+kind: Event
+metadata: {namespace: clusters, name: canary}
+involvedObject: {apiVersion: v1, kind: Pod, namespace: clusters, name: canary}
+type: Normal
+reason: CanarySang
+message: it sings with token=CANARY
+`, "CANARY", canary))
+	kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", canaryNote+"=Bearer "+canary)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "-n", "clusters", "annotate", "infra", "c1", canaryNote+"-")
+		return err
+	})
+	return canary
 }
 
 // isSecret says whether a line of a Secret is one: of a kubeconfig, addresses, names and the CA are none.
