@@ -25,9 +25,9 @@ port=$(cut -d: -f3 <<<"$U" | cut -d/ -f1)
 ask() { curl -s -o body -w '%{http_code}\n' "$@"; }
 echo "page $(ask "$U"infras/clusters/c1)"; grep -o '<title>.*</title>' body
 echo "overview $(ask "$U")"; grep -o 'href="./infras/clusters/c1"' body
-echo "style $(ask "$U"style.css)"
+echo "script $(ask "$U"live.js)"
 echo "none $(ask "$U"infras/clusters/c2)"
-echo "without $(ask http://127.0.0.1:$port/infras/clusters/c1) $(ask http://127.0.0.1:$port/) $(ask http://127.0.0.1:$port/style.css) $(ask "${U%??}x/")"
+echo "without $(ask http://127.0.0.1:$port/infras/clusters/c1) $(ask http://127.0.0.1:$port/) $(ask http://127.0.0.1:$port/live.js) $(ask "${U%??}x/")"
 echo "rebound $(ask -H 'Host: evil.example:80' "$U")"
 echo "written $(ask -X POST "$U") $(ask -X DELETE "$U"infras/clusters/c1)"
 curl -sD- -o body "$U" | grep -i content-security
@@ -57,7 +57,7 @@ func TestPagesAreServedToWhoHasTheAddress(t *testing.T) {
 	s := newShell(t)
 	s.Expect(s.runs(drawnInfra + served)).To(And(
 		ContainSubstring("page 200\n<title>Infra clusters/c1 · oooi</title>\n"),
-		ContainSubstring("overview 200\nhref=\"./infras/clusters/c1\"\nstyle 200\nnone 404\nwithout 404 404 404 404\nrebound 404\nwritten 405 405\n"),
+		ContainSubstring("overview 200\nhref=\"./infras/clusters/c1\"\nscript 200\nnone 404\nwithout 404 404 404 404\nrebound 404\nwritten 405 405\n"),
 		ContainSubstring("default-src 'none'"),
 		ContainSubstring("manager 401404 200\n<title>Infra clusters/c1 · oooi</title>\n"),
 		MatchRegexp(`(?s)changed\n.*127.0.0.1\n$`)))

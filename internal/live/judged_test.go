@@ -182,7 +182,7 @@ func TestAViewerSeesWhatHeMayRead(t *testing.T) {
 		"leases without Infras, all":          {"/", leasesOnly, 403, "you may not list infras", "c1"},
 		"nothing":                             {"/", nobody, 403, "you may not list infras", "c1"},
 		"a token that nobody knows":           {"/", "made-up", 401, "the API server does not know this token", "c1"},
-		"style":                               {"/style.css", "made-up", 200, "color-scheme", "c1"},
+		"script":                              {"/live.js", "made-up", 200, "EventSource", "c1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, text := g.sees(c.path, c.token)

@@ -19,22 +19,17 @@ import (
 // of one.
 func Own(api client.Reader, namespace string, now func() time.Time) func(*http.Request) (Viewer, error) {
 	return func(*http.Request) (Viewer, error) {
-		return Viewer{Name: "own", Sees: func(_ context.Context, of types.NamespacedName) (string, Reader, error) {
+		return Viewer{Name: "own", Sees: func(ctx context.Context, of types.NamespacedName) (string, Reader, error) {
 			if of.Name != "" {
-				return of.String(), Infra(api, of, now), nil
+				return of.String(), Infra(api, of, now), refused(api.Get(ctx, of, &v1alpha1.Infra{}))
 			}
-			return "", ownOverview(api, namespace), nil
+			one := []string{""}
+			err := api.List(ctx, &v1alpha1.InfraList{}, client.Limit(1))
+			if apierrors.IsForbidden(err) {
+				one[0], err = namespace, api.List(ctx, &v1alpha1.InfraList{}, client.Limit(1), client.InNamespace(namespace))
+			}
+			return "", Overview(api, one, one), refused(err)
 		}}, nil
-	}
-}
-
-func ownOverview(api client.Reader, namespace string) Reader {
-	return func(ctx context.Context) (Shown, error) {
-		one := []string{""}
-		if err := api.List(ctx, &v1alpha1.InfraList{}, client.Limit(1)); apierrors.IsForbidden(err) {
-			one[0] = namespace
-		}
-		return Overview(api, one, one)(ctx)
 	}
 }
 

@@ -6,8 +6,9 @@
 package live
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"time"
@@ -64,8 +65,10 @@ type Server struct {
 // New serves until the context ends. who is asked for each request; its error may be a Refusal.
 func New(ctx context.Context, who func(*http.Request) (Viewer, error)) *Server {
 	s := &Server{ctx: ctx, who: who, feeds: newFeeds(ctx), streams: share.New[string](mostStreams, mostOfOne), pages: share.New[string](mostPages, mostOfOne), writing: writing, mux: http.NewServeMux()}
-	s.mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", picture.Style))
-	s.mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", picture.Script))
+	s.mux.HandleFunc("GET /live.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = w.Write(picture.Script) // who has gone needs no answer
+	})
 	for _, page := range []string{"/", "/infras/{namespace}/{name}", "/infras/{namespace}/{name}/workers/{worker}"} {
 		end := ""
 		if page == "/" {
@@ -84,10 +87,16 @@ func join(page, last string) string {
 	return page + "/" + last
 }
 
+// styleIs is how a policy names a style that is in the page (CSP Level 3, 2.3.1 hash-source).
+var styleIs = func() string {
+	sum := sha256.Sum256(picture.Style)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
 // ServeHTTP adds what protects a page: it loads only what is beside it, is in no frame, is not kept, and tells nobody its address.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src "+styleIs+"; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
@@ -95,17 +104,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-func asset(kind string, text []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(text) // who has gone needs no answer
-	}
-}
-
 // shows is what a request is answered from: a feed that is released at the end, and the worker that it is about.
 type shows struct {
 	feed   *feed
 	viewer Viewer
+	of     types.NamespacedName
 	worker string
 }
 
@@ -129,7 +132,8 @@ func (s *Server) answered(w http.ResponseWriter, r *http.Request, with func(http
 	if err != nil {
 		return err
 	}
-	key, read, err := viewer.Sees(r.Context(), types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")})
+	of := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	key, read, err := viewer.Sees(r.Context(), of)
 	if err != nil {
 		return err
 	}
@@ -138,27 +142,33 @@ func (s *Server) answered(w http.ResponseWriter, r *http.Request, with func(http
 		return err
 	}
 	defer s.feeds.leave(f)
-	return with(w, r, shows{f, viewer, r.PathValue("worker")})
+	return with(w, r, shows{f, viewer, of, r.PathValue("worker")})
 }
 
-// page has a buffer of its own for each request, which the browser may leave unread: HTTP/2 carries 250 requests over a connection.
+// page begins before its first reading has ended, which takes a second for 500 workers: a browser paints what it has. An error after that is
+// in the page. The browser may leave a page unread: HTTP/2 carries 250 requests over a connection.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, of shows) error {
 	if !s.pages.Enter(of.viewer.Name) {
 		return Refusal{http.StatusServiceUnavailable, "too many pages are asked for at a time; try again in a few seconds"}
 	}
 	defer s.pages.Leave(of.viewer.Name)
-	now, _, err := of.feed.latest(r.Context(), 0)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := now.show(of.worker).Write(&text); err != nil {
-		return err
-	}
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.writing)); err != nil {
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Now().Add(s.writing)); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // who has gone needs no answer
+	frame := picture.FrameOf(of.of.Namespace, of.of.Name, of.worker)
+	if frame.Begin(w) != nil || control.Flush() != nil {
+		return nil // who has gone needs no answer
+	}
+	now, _, err := of.feed.latest(r.Context(), 0)
+	document := picture.Document{}
+	if err != nil {
+		document = picture.Unread(frame, err.Error())
+	} else {
+		document = now.show(of.worker)
+	}
+	_ = control.SetWriteDeadline(time.Now().Add(s.writing)) // it was possible before
+	_ = document.Rest(w)
 	return nil
 }

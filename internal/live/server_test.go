@@ -3,6 +3,7 @@ package live_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,11 +26,15 @@ const ofOne = 16
 func site(t *testing.T, says string, writing time.Duration) (get func(path string) *http.Response) {
 	t.Helper()
 	readings := 0
-	read := func(context.Context) (live.Shown, error) {
+	return siteOf(t, writing, func(context.Context) (live.Shown, error) {
 		readings++
 		d := picture.Overview{Infras: []picture.Line{{Name: "reading-" + strconv.Itoa(readings), Says: says}}}.Document()
 		return func(string) picture.Document { return d }, nil
-	}
+	})
+}
+
+func siteOf(t *testing.T, writing time.Duration, read live.Reader) (get func(path string) *http.Response) {
+	t.Helper()
 	pages := live.New(t.Context(), func(*http.Request) (live.Viewer, error) {
 		return live.Viewer{Name: "one", Sees: func(context.Context, types.NamespacedName) (string, live.Reader, error) { return "", read, nil }}, nil
 	})
@@ -43,7 +48,9 @@ func site(t *testing.T, says string, writing time.Duration) (get func(path strin
 	return func(path string) *http.Response {
 		t.Helper()
 		g := NewWithT(t)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		t.Cleanup(cancel)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		response, err := browser.Do(request)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -71,6 +78,31 @@ func TestPagesThatNobodyTakesAreBounded(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(whole)).To(BeNumerically(">", len(large)))
 	g.Eventually(func() int { return get("/").StatusCode }).Should(Equal(http.StatusOK), "its place is another's")
+}
+
+// A browser paints the top of a page while the rest is read.
+func TestAPageBeginsBeforeItIsRead(t *testing.T) {
+	for says, err := range map[string]error{"<td>reading</td>": nil, "<span class=\"fail\">not read</span> the API server is away": errors.New("the API server is away")} {
+		t.Run(says, func(t *testing.T) {
+			g, read := NewWithT(t), make(chan struct{})
+			get := siteOf(t, time.Minute, func(context.Context) (live.Shown, error) {
+				<-read
+				d := picture.Overview{Infras: []picture.Line{{CIDR: "reading"}}}.Document()
+				return func(string) picture.Document { return d }, err
+			})
+			page := get("/")
+			body := bufio.NewReader(page.Body)
+			for line := ""; line != "<h1>Infras and bridges</h1>\n"; {
+				var err error
+				line, err = body.ReadString('\n')
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			close(read)
+			rest, err := io.ReadAll(body)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(rest)).To(And(ContainSubstring(says), HaveSuffix("</html>\n")))
+		})
+	}
 }
 
 func TestAPageThatNobodyTakesEnds(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 //go:embed page.html style.css live.js
 var files embed.FS
 
-// Style and Script are all that a document loads, beside it.
+// Script is all that a document loads, beside it. Its Style is in it: nothing is painted before that is there.
 var (
 	Style  = asset("style.css")
 	Script = asset("live.js")
@@ -34,6 +34,9 @@ func asset(name string) []byte {
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plain":   step.Plain,
 	"outcome": outcomeOf,
+	"cells":   cells,
+	"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // it is embedded
+	"mapFree": mapFree,
 	"mapX":    func(i int) int { return i % mapColumns * mapPitch }, "mapY": func(i int) int { return i / mapColumns * mapPitch },
 	"mapWidth": func() int { return mapColumns * mapPitch }, "mapHeight": func(all []Address) int { return (len(all) + mapColumns - 1) / mapColumns * mapPitch },
 }).ParseFS(files, "page.html"))
@@ -43,6 +46,17 @@ const (
 	mapPitch   = 14
 )
 
+// mapFree is one shape for all free addresses: most are, and each element of a page takes its time.
+func mapFree(all []Address) string {
+	var path strings.Builder
+	for i, a := range all {
+		if a.Use == Free {
+			fmt.Fprintf(&path, "M%d %dh12v12h-12z", i%mapColumns*mapPitch, i/mapColumns*mapPitch)
+		}
+	}
+	return path.String()
+}
+
 func outcomeOf(ready bool) step.Outcome {
 	if ready {
 		return step.OK
@@ -50,23 +64,48 @@ func outcomeOf(ready bool) step.Outcome {
 	return step.Fail
 }
 
-// Document is a page of HTML. Paths are relative to its root, so that it can be served below any prefix.
-type Document struct {
+// Frame is what a document has before anything is read of what it shows. Paths are relative to its root, so that it can be served below any prefix.
+type Frame struct {
 	Title string
 	// Base leads from the document to the root.
 	Base string
 	// Trail are the pages above it.
 	Trail []Link
 	// Events is where its changes are told to who has a Version.
-	Events   string
+	Events string
+}
+
+// FrameOf a worker's page, of an Infra's without one, or of the overview without any name.
+func FrameOf(namespace, name, worker string) Frame {
+	path := "infras/" + namespace + "/" + name
+	switch {
+	case name == "":
+		return Frame{Title: "Infras and bridges", Base: "./", Events: "events"}
+	case worker == "":
+		return Frame{Title: "Infra " + namespace + "/" + name, Base: "../../", Events: "../../" + path + "/events"}
+	}
+	return Frame{Title: "Worker " + step.Plain(worker), Base: "../../../../", Trail: []Link{{namespace + "/" + name, path}}, Events: "../../../../" + workerPath(path, worker) + "/events"}
+}
+
+func workerPath(infra, worker string) string { return infra + "/workers/" + url.PathEscape(worker) }
+
+// Begin writes the top of the document, which a browser paints before the rest is there.
+func (f Frame) Begin(to io.Writer) error { return templates.ExecuteTemplate(to, "begin", f) }
+
+// Document is a page of HTML.
+type Document struct {
+	Frame
 	Sections []Section
 }
+
+// Unread is the document of what cannot be read. Once it can, a browser loads it again (live.js).
+func Unread(of Frame, says string) Document { return Document{of, []Section{section("unread", says)}} }
 
 // Version is the same for the same content.
 func (d Document) Version() string {
 	sum := fnv.New64a()
 	for _, s := range d.Sections {
-		_, _ = sum.Write([]byte(s.HTML)) // a hash does not fail
+		_ = s.write(sum) // a hash does not fail
 	}
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
@@ -75,14 +114,47 @@ func (d Document) Version() string {
 type Link struct{ Name, Path string }
 
 // Write writes the document.
-func (d Document) Write(to io.Writer) error { return templates.ExecuteTemplate(to, "page", d) }
+func (d Document) Write(to io.Writer) error {
+	if err := d.Begin(to); err != nil {
+		return err
+	}
+	return d.Rest(to)
+}
 
-// Section is a part of a document.
+// Rest writes what Begin has not.
+func (d Document) Rest(to io.Writer) error {
+	for _, s := range d.Sections {
+		if err := s.write(to); err != nil {
+			return err
+		}
+	}
+	return templates.ExecuteTemplate(to, "end", d)
+}
+
+// Section is a part of a document. Its Rows are parts of it that can change alone; before and after are around them.
 type Section struct {
-	Part
-	// Rows are parts of it that can change alone; its HTML contains them, and frame does not.
-	Rows  []Part
-	frame template.HTML
+	ID            string
+	Rows          []Part
+	before, after template.HTML
+}
+
+func (s Section) write(to io.Writer) error {
+	if _, err := io.WriteString(to, string(s.before)); err != nil {
+		return err
+	}
+	for _, row := range s.Rows {
+		if _, err := io.WriteString(to, string(row.HTML)); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(to, string(s.after))
+	return err
+}
+
+func (s Section) part() Part {
+	var all strings.Builder
+	_ = s.write(&all)                              // a Builder does not fail
+	return Part{s.ID, template.HTML(all.String())} //nolint:gosec // html/template made it
 }
 
 // Part of a document is an element with an ID.
@@ -99,8 +171,8 @@ func Changes(old, now []Section) (all []Part) {
 	}
 	for _, s := range now {
 		before := was[s.ID]
-		if s.frame != before.frame || !sameRows(before.Rows, s.Rows) {
-			all = append(all, s.Part)
+		if s.before != before.before || s.after != before.after || !sameRows(before.Rows, s.Rows) {
+			all = append(all, s.part())
 			continue
 		}
 		for i, row := range s.Rows {
@@ -132,46 +204,45 @@ func drawn(name string, of any) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // html/template made it
 }
 
-func section(name string, of any) Section {
-	html := drawn(name, of)
-	return Section{Part: Part{name, html}, frame: html}
+func section(name string, of any) Section { return Section{ID: name, before: drawn(name, of)} }
+
+// cells of outcomes, of which an Infra has ten thousand: html/template would take most of the time that a page takes.
+func cells(all []step.Outcome) template.HTML {
+	var out strings.Builder
+	for _, o := range all {
+		if o == "" {
+			out.WriteString("<td></td>")
+		} else {
+			out.WriteString(`<td class="` + string(o) + `">` + string(o) + "</td>")
+		}
+	}
+	return template.HTML(out.String()) //nolint:gosec // an Outcome is a word of ours
 }
 
 // Document of an Infra.
 func (p Page) Document() Document {
-	wall := struct {
-		Page
-		Rows []template.HTML
-	}{Page: p}
-	empty := drawn("wall", wall)
-	rows := make([]Part, len(p.Workers))
+	wall := Section{ID: "wall", before: drawn("wall", p), after: drawn("wall-end", p), Rows: make([]Part, len(p.Workers))}
+	path := "infras/" + p.Namespace + "/" + p.Name
 	for i, w := range p.Workers {
 		id := "w-" + w.Name
-		rows[i] = Part{id, drawn("row", struct {
+		wall.Rows[i] = Part{id, drawn("row", struct {
 			Worker
 			ID, Path string
-		}{w, id, "../../" + p.path() + "/workers/" + url.PathEscape(w.Name)})}
-		wall.Rows = append(wall.Rows, rows[i].HTML)
+		}{w, id, "../../" + workerPath(path, w.Name)})}
 	}
 	return Document{
-		Title: "Infra " + p.Namespace + "/" + p.Name, Base: "../../", Events: "../../" + p.path() + "/events",
-		Sections: []Section{section("summary", p), section("vlan", p), {Part{"wall", drawn("wall", wall)}, rows, empty}, section("names", p), section("requests", p), section("services", p), section("pool", p)},
+		FrameOf(p.Namespace, p.Name, ""),
+		[]Section{section("summary", p), section("vlan", p), wall, section("names", p), section("requests", p), section("services", p), section("pool", p)},
 	}
 }
 
-func (p Page) path() string { return "infras/" + p.Namespace + "/" + p.Name }
-
 // Worker is the document of one worker.
 func (p Page) Worker(name string) Document {
-	at := p.path() + "/workers/" + url.PathEscape(name)
-	d := Document{Title: "Worker " + step.Plain(name), Base: "../../../../", Trail: []Link{{p.Namespace + "/" + p.Name, p.path()}}, Events: "../../../../" + at + "/events"}
-	s := Section{Part: Part{"steps", drawn("gone", p.Undrawn)}}
+	s := Section{ID: "steps", before: drawn("gone", p.Undrawn)}
 	for _, w := range p.Workers {
 		if w.Name == name {
-			s.HTML = drawn("steps", w)
+			s.before = drawn("steps", w)
 		}
 	}
-	s.frame = s.HTML
-	d.Sections = []Section{s}
-	return d
+	return Document{FrameOf(p.Namespace, p.Name, name), []Section{s}}
 }

@@ -18,11 +18,14 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
+// written is a document without its style, which is a file.
 func written(t *testing.T, d picture.Document) string {
 	t.Helper()
 	var out bytes.Buffer
 	NewWithT(t).Expect(d.Write(&out)).To(Succeed())
-	return out.String()
+	text := out.String()
+	NewWithT(t).Expect(strings.Count(text, string(picture.Style))).To(Equal(1))
+	return strings.Replace(text, string(picture.Style), "", 1)
 }
 
 func TestABrowserShowsTheInfra(t *testing.T) {
@@ -68,7 +71,10 @@ func TestNamesAreTextOnly(t *testing.T) {
 			if n.Type != html.ElementNode {
 				continue
 			}
-			g.Expect(n.Data).NotTo(BeElementOf("img", "iframe", "object", "embed", "form", "base", "style"))
+			g.Expect(n.Data).NotTo(BeElementOf("img", "iframe", "object", "embed", "form", "base"))
+			if n.Data == "style" {
+				g.Expect(n.FirstChild).To(BeNil(), "more than ours")
+			}
 			for _, a := range n.Attr {
 				g.Expect(a.Key).NotTo(HavePrefix("on"), "%s %s", n.Data, a.Val)
 				g.Expect(a.Key).NotTo(Equal("style"))

@@ -26,6 +26,7 @@ function connect(path) {
   const events = new EventSource(path);
   events.onopen = () => say('live');
   events.onmessage = (event) => {
+    if (document.getElementById('unread')) location.reload(); // it has no parts to replace
     JSON.parse(event.data).forEach(replace);
     say('live');
   };
@@ -37,4 +38,4 @@ function connect(path) {
   };
 }
 
-connect(document.body.dataset.events);
+connect(document.getElementById('events').dataset.path);

@@ -49,5 +49,5 @@ func (l Line) Path() string { return "infras/" + l.Namespace + "/" + l.Name }
 
 // Document of the overview. Its sections are always the same: a browser replaces what it has.
 func (o Overview) Document() Document {
-	return Document{Title: "Infras and bridges", Base: "./", Events: "events", Sections: []Section{section("list", o), section("bridges", o)}}
+	return Document{FrameOf("", "", ""), []Section{section("list", o), section("bridges", o)}}
 }
