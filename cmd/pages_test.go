@@ -70,6 +70,8 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/STATIC_IPAM.md", "oooi leases", "TestALeaseIsShownReleasedAndCarriedElsewhere"},
 	{"docs/MOVING_IN.md", "oooi import", "TestFilesOfServersBecomeAnInfra"},
 	{"docs/MOVING_IN.md", "oooi move", "TestNothingServesThereBeforeTheLastPodHereHasEnded"},
+	{"docs/OPERATE.md", "kubectl -n clusters get infra,dhcpserver,dnsserver,proxyserver,dhcplease -o json | jq", "TestThePageOnOperatingBacksUp"},
+	{"docs/OPERATE.md", "kubectl create -f clusters.json", "TestARestoredBackupKeepsAddressesAndLeases"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/QUICKSTART_E2E.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},
