@@ -75,21 +75,22 @@ type Registry struct {
 	Address             string `json:"address,omitempty"`
 }
 
-// RegistryURL is that of the bfb-registry, as far as it is written: all of it, or without a port. It is empty if only RegistryService says it.
-func (c *DPFOperatorConfig) RegistryURL() string {
+// RegistryURL is that of the bfb-registry, as far as it is written: all of it, or without a port. It is empty if only RegistryService says it. The
+// scheme is for an address without one.
+func (c *DPFOperatorConfig) RegistryURL(scheme string) string {
 	p := c.Spec.ProvisioningController
 	named := cmp.Or(p.Registry.LoadBalancerAddress, p.Registry.Address, p.InstallInterface.InstallViaRedfish.BFBRegistryAddress)
 	if named == "" || strings.Contains(named, "://") {
 		return named
 	}
-	return "http://" + named
+	return scheme + "://" + named
 }
 
 // RegistryLacksPort says whether an address of the registry has no port because DPF adds the node port of RegistryService, and refuses one that is
 // written, though not in the load balancer's (internal/provisioning/controllers/util, GetBFBRegistryAddressWithPort).
 func (c *DPFOperatorConfig) RegistryLacksPort() bool {
 	r := c.Spec.ProvisioningController.Registry
-	named, err := url.Parse(c.RegistryURL())
+	named, err := url.Parse(c.RegistryURL("http"))
 	return r.LoadBalancerAddress == "" && r.Address != "" && err == nil && named.Port() == "" && c.addsNodePort()
 }
 

@@ -42,6 +42,16 @@ func TestZeroTrustDPUsDownloadFromDPFsRegistry(t *testing.T) {
 		"one without a port, no node port": {func(p *dpf.ProvisioningController, in *bridge.Input) {
 			p.Registry.Address, in.Templates.Registry = "http://192.0.2.7", nil
 		}, "http://192.0.2.7"},
+		"an address, by HTTPS": {func(p *dpf.ProvisioningController, _ *bridge.Input) { p.Registry.Address = "https://192.0.2.7:5000" }, "https://192.0.2.7:5000"},
+		"an address without a scheme, of a Service that speaks HTTPS": {func(p *dpf.ProvisioningController, in *bridge.Input) {
+			p.Registry.Address, in.Templates.Registry.Spec.Ports[1].Name = "192.0.2.7", "https"
+		}, "https://192.0.2.7:30081"},
+		"an address by HTTP, of a Service that speaks HTTPS": {func(p *dpf.ProvisioningController, in *bridge.Input) {
+			p.Registry.Address, in.Templates.Registry.Spec.Ports[1].Name = "http://192.0.2.7", "https"
+		}, "http://192.0.2.7:30081"},
+		"a node port that speaks HTTPS": {func(_ *dpf.ProvisioningController, in *bridge.Input) {
+			in.Templates.Registry.Spec.Ports[1].Name = "https"
+		}, "https://[2001:db8::1]:30081"},
 		"of DPF before 26.4": {func(p *dpf.ProvisioningController, _ *bridge.Input) {
 			p.InstallInterface.InstallViaRedfish.BFBRegistryAddress = "192.0.2.6:30080"
 		}, "http://192.0.2.6:30080"},

@@ -153,33 +153,41 @@ func (t *templater) source(flavor *dpf.DPUFlavor) bfcfg.Source {
 	return from
 }
 
-// registry is the URL of DPF's bfb-registry: as it is written, with the node port where that has none, or else at a Node; empty if it is not known.
+// registry is the URL of DPF's bfb-registry: as it is written, with the scheme and node port of its Service where that has none, or else at a Node;
+// empty if it is not known.
 func (in Input) registry(config *dpf.DPFOperatorConfig) string {
-	port, address := in.registryPort(), nodeAddress(in.Nodes)
-	named, err := url.Parse(config.RegistryURL())
+	scheme, port := in.registryPort()
+	address, written := nodeAddress(in.Nodes), config.RegistryURL(scheme)
+	named, err := url.Parse(written)
 	switch {
 	case err == nil && config.RegistryLacksPort() && port != "":
 		named.Host = net.JoinHostPort(named.Hostname(), port)
 		return named.String()
-	case config.RegistryURL() != "":
-		return config.RegistryURL()
+	case written != "":
+		return written
 	case port == "" || address == "":
 		return ""
 	}
-	return "http://" + net.JoinHostPort(address, port)
+	return scheme + "://" + net.JoinHostPort(address, port)
 }
 
-// registryPort is the node port of DPF's bfb-registry; empty if it has none.
-func (in Input) registryPort() string {
+// registryPort is the node port of DPF's bfb-registry, empty if it has none, and what is spoken there: DPF names the port https where its registry
+// serves nothing else (doca-platform, bfbregistry, ensureService).
+func (in Input) registryPort() (scheme, port string) {
+	scheme = "http"
 	if in.Templates.Registry == nil {
-		return ""
+		return scheme, ""
 	}
-	for _, port := range in.Templates.Registry.Spec.Ports {
-		if port.NodePort != 0 {
-			return strconv.Itoa(int(port.NodePort))
+	for _, p := range in.Templates.Registry.Spec.Ports {
+		if p.NodePort == 0 {
+			continue
 		}
+		if p.Name == "https" {
+			scheme = p.Name
+		}
+		return scheme, strconv.Itoa(int(p.NodePort))
 	}
-	return ""
+	return scheme, ""
 }
 
 // inputsOf identifies a Source, and what this version of ours makes of it.
