@@ -12,14 +12,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Each alert that is installed has its row, with its severity and an anchor of its name.
+// Each alert that is installed has its row, with its severity and an anchor of its name, which its annotation see names.
 func TestTheReferenceListsExactlyTheAlertsThatThereAre(t *testing.T) {
 	rules, err := os.ReadFile("../config/components/monitoring/alerts.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	alerts := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?severity: (\w+)`).FindAllStringSubmatch(string(rules), -1)
+	alerts := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?severity: (\w+).*?\n        see: (\S+)\n`).FindAllStringSubmatch(string(rules), -1)
 	var installed []string
 	for _, m := range alerts {
 		installed = append(installed, m[1]+" "+m[2])
+		NewWithT(t).Expect(m[3]).To(Equal("docs/reference/alerts.md#" + m[1]))
 	}
 	NewWithT(t).Expect(rows(t, "docs/reference/alerts.md")).To(ConsistOf(installed))
 }
