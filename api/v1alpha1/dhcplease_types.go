@@ -163,11 +163,11 @@ const MuchReceived = 8 << 10
 // target, then one, then bytes, then 8 KiB of them.
 type Stage struct {
 	// NameAsked: DNS answered a name of the hosted cluster. IgnitionHello, APIHello, KonnectivityHello: the proxy received a TLS
-	// ClientHello for that backend. UnmatchedHello: it received one for no backend. NodeReady: the operator saw in the hosted cluster
-	// that the worker's new Node is Ready; only where it watches Nodes for *.apps.
+	// ClientHello for that backend. UnmatchedHello: it received one for no backend. NodeReady: the worker's new Node is Ready, as Cluster
+	// API says of its Machine; only of virtual machines.
 	Name StageName `json:"name"`
-	// When it was first seen, by the clock of the daemon's node. Of NodeReady: since when the Node says that it is Ready, but not later
-	// than the operator saw it, nor earlier than the lease began.
+	// When it was first seen, by the clock of the daemon's node. Of NodeReady: when Cluster API saw it, but not later than the
+	// operator did, nor earlier than the lease began.
 	FirstTime metav1.MicroTime `json:"firstTime"`
 	// The name that the worker asked DNS for, or sent the proxy as its server name (SNI), when firstTime was written.
 	// +optional
@@ -211,6 +211,7 @@ type DHCPLeaseStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.spec.ip`
 // +kubebuilder:selectablefield:JSONPath=`.spec.mac`
 // +kubebuilder:selectablefield:JSONPath=`.spec.serverRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.vmRef.name`
 // +kubebuilder:printcolumn:name="IP",type=string,JSONPath=`.spec.ip`
 // +kubebuilder:printcolumn:name="MAC",type=string,JSONPath=`.spec.mac`
 // +kubebuilder:printcolumn:name="Hostname",type=string,JSONPath=`.spec.hostname`

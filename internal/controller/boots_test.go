@@ -7,14 +7,14 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/boot"
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/status"
 )
@@ -34,13 +34,19 @@ func (w *world) boots(infra string) map[string]*dto.Histogram {
 	return all
 }
 
-// getsAddress is what DHCP stores of a worker that got an address, and what a proxy saw of it.
-func (w *world) getsAddress(ip v1alpha1.IPv4Address, since time.Time) *v1alpha1.DHCPLease {
+func (w *world) counts(infra string, boots int) {
+	w.t.Helper()
+	w.Eventually(func() map[string]*dto.Histogram { return w.boots(infra) }).Should(HaveKeyWithValue(boot.LeaseToReady, HaveField("GetSampleCount()", BeEquivalentTo(boots))))
+}
+
+// getsAddress is what DHCP of c1 stores in a namespace of a virtual machine that got an address, and what a proxy saw of it.
+func (w *world) getsAddress(namespace string, ip v1alpha1.IPv4Address, vm v1alpha1.VMReference, since time.Time) *v1alpha1.DHCPLease {
 	w.t.Helper()
 	const mac = "52:54:00:00:00:20"
+	vm.UID = "of the virtual machine"
 	l := &v1alpha1.DHCPLease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "c1-dhcp-" + string(ip), Labels: map[string]string{names.LabelInfra: "c1"}},
-		Spec: v1alpha1.DHCPLeaseSpec{IP: ip, MAC: mac, ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1-dhcp-" + string(ip), Labels: map[string]string{names.LabelInfra: "c1"}},
+		Spec: v1alpha1.DHCPLeaseSpec{IP: ip, MAC: mac, ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, VMRef: &vm,
 			DurableUntilTime: metav1.NewMicroTime(since.Add(time.Hour)), LastTransitionTime: &metav1.Time{Time: since}},
 	}
 	w.creates(l)
@@ -49,39 +55,82 @@ func (w *world) getsAddress(ip v1alpha1.IPv4Address, since time.Time) *v1alpha1.
 	return l
 }
 
-// The manager sees in the hosted cluster that a Node is Ready, and tells it where the worker's other stages are. It needs no right for it that its
-// daemons have not (internal/rbac).
-func TestABootIsTimedUntilItsNodeIsReady(t *testing.T) {
-	g := withGuest(t)
-	g.grants()
-	g.publishes(v1alpha1.AppsNodePort)
-	g.apps(metav1.ConditionFalse, "RouterNotFound")
-	g.Expect(g.boots("c1")).To(HaveKeyWithValue(boot.LeaseToReady, HaveField("GetSampleCount()", BeEquivalentTo(0))), "an increase from 0 is one")
-	since := time.Now().Add(-time.Minute).Truncate(time.Second)
-	lease := g.getsAddress("192.168.100.120", since)
-	before, watched := lease.ResourceVersion, time.Now()
-	g.Eventually(time.Now).Should(BeTemporally(">", watched.Truncate(time.Second).Add(time.Second))) // creation times have whole seconds
+// machine makes a Machine as HyperShift's NodePool does, and says which virtual machine it runs on.
+func (w *world) machine(cluster, vm string) (*unstructured.Unstructured, v1alpha1.VMReference) {
+	w.t.Helper()
+	at := w.controlPlane(cluster)
+	m := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"clusterName": cluster, "bootstrap": map[string]any{"dataSecretName": "user-data"},
+		"infrastructureRef": map[string]any{"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "KubevirtMachine", "name": vm, "namespace": at},
+	}}}
+	m.SetGroupVersionKind(clusterapi.GroupVersion.WithKind("Machine"))
+	named(m, at, "m-"+vm)
+	w.creates(m)
+	return m, v1alpha1.VMReference{Namespace: v1alpha1.ObjectName(at), Name: v1alpha1.ObjectName(vm)}
+}
 
-	g.worker("a", "192.168.100.120")
-	g.worker("b", "192.168.100.121") // it has no lease
-	node := named(&corev1.Node{}, "", g.ns+"a")
-	begun := time.Now()
-	for _, is := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
-		g.Expect(g.inside.Get(g.ctx, client.ObjectKeyFromObject(node), node)).To(Succeed())
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: is}}
-		g.Expect(g.inside.Status().Update(g.ctx, node)).To(Succeed())
+// joins has Cluster API find a Machine's Node, and then whether it is Ready.
+func (w *world) joins(m *unstructured.Unstructured, node, since time.Time, ready ...string) {
+	w.t.Helper()
+	for _, is := range ready {
+		w.reports(m, func() {
+			m.Object["status"] = map[string]any{
+				"phase": "Running", "lastUpdated": node.UTC().Format(time.RFC3339), "nodeRef": map[string]any{"apiVersion": "v1", "kind": "Node", "name": m.GetName()},
+				"conditions": []any{map[string]any{"type": "NodeHealthy", "status": is, "lastTransitionTime": since.UTC().Format(time.RFC3339)}},
+			}
+		})
 	}
-	sees(g.world, lease, func(e Gomega, l *v1alpha1.DHCPLease) {
+}
+
+// became is when a lease says that its Node became Ready.
+func became(l *v1alpha1.DHCPLease) time.Time {
+	return l.Stages()[v1alpha1.StageNodeReady].FirstTime.Time
+}
+
+func TestABootIsTimedUntilItsNodeIsReady(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	w.hosts("c2")
+	w.creates(w.smallest("c1"), w.smallest("c2"))
+	w.counts("c1", 0) // an increase from 0 is one
+	since := time.Now().Add(-time.Minute).Truncate(time.Second)
+	ready := since.Add(40 * time.Second)
+	machine, vm := w.machine("c1", "vm")
+	lease := w.getsAddress(w.ns, "192.168.100.120", vm, since)
+	before := lease.ResourceVersion
+	twin, _ := w.machine("c2", "vm")
+	other, otherVM := w.machine("c1", "other")
+	otherLease := w.getsAddress(w.ns, "192.168.100.121", otherVM, since)
+
+	w.joins(twin, since.Add(10*time.Second), since.Add(20*time.Second), "True") // of another control plane, with the same name
+	w.joins(other, since.Add(10*time.Second), ready, "False", "True")
+	sees(w, otherLease, func(e Gomega, l *v1alpha1.DHCPLease) { e.Expect(became(l)).To(BeTemporally("==", ready)) })
+	w.counts("c1", 1)
+	sees(w, lease, func(e Gomega, l *v1alpha1.DHCPLease) { e.Expect(l.Stages()).To(HaveLen(1)) })
+	w.joins(machine, since.Add(10*time.Second), ready, "True")
+	sees(w, lease, func(e Gomega, l *v1alpha1.DHCPLease) {
 		e.Expect(l.Stages()).To(And(HaveLen(2), HaveKey(v1alpha1.StageAPIHello)))
-		e.Expect(l.Stages()[v1alpha1.StageNodeReady].FirstTime.Time).To(BeTemporally("~", begun, 20*time.Second))
+		e.Expect(became(l)).To(BeTemporally("==", ready))
 	})
 	stale := lease.DeepCopy()
 	stale.ResourceVersion = before
-	g.Expect((&status.Writer{Client: g.api}).Stage(g.ctx, stale, v1alpha1.Stage{Name: v1alpha1.StageNameAsked, FirstTime: metav1.NowMicro()})).To(MatchError(apierrors.IsConflict, "a daemon has written"))
-	g.Eventually(func() uint64 { return g.boots("c1")[boot.LeaseToReady].GetSampleCount() }).Should(BeEquivalentTo(1))
-	g.Expect(g.boots("c1")[boot.LeaseToReady].GetSampleSum()).To(BeNumerically("~", time.Since(since).Seconds(), 20))
+	w.Expect((&status.Writer{Client: w.api}).Stage(w.ctx, stale, v1alpha1.Stage{Name: v1alpha1.StageNameAsked, FirstTime: metav1.NowMicro()})).To(MatchError(apierrors.IsConflict, "a daemon has written"))
+	w.counts("c1", 2)
+	w.Expect(w.boots("c1")[boot.LeaseToReady].GetSampleSum()).To(Equal(80.0))
 
-	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
-	g.changes(infra, func() { infra.Spec.AppsIngress.Enabled = false })
-	g.Eventually(func() map[string]*dto.Histogram { return g.boots("c1") }).Should(BeEmpty(), "nobody watches it")
+	w.stop()
+	w.joins(other, since.Add(10*time.Second), time.Now(), "False", "True") // its kubelet was away
+	w.start()
+	third, thirdVM := w.machine("c1", "third")
+	thirdLease := w.getsAddress(w.ns, "192.168.100.122", thirdVM, since)
+	w.joins(third, since.Add(10*time.Second), ready, "True")
+	sees(w, thirdLease, func(e Gomega, l *v1alpha1.DHCPLease) { e.Expect(became(l)).To(BeTemporally("==", ready)) })
+	w.silent()
+	w.counts("c1", 3)
+	sees(w, otherLease, func(e Gomega, l *v1alpha1.DHCPLease) { e.Expect(became(l)).To(BeTemporally("==", ready)) })
+	w.counts("c2", 0)
+
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Spec.InfraComponents.DHCP.Enabled = new(false) })
+	w.Eventually(func() map[string]*dto.Histogram { return w.boots("c1") }).Should(BeEmpty(), "it leases none")
 }

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/kubelet"
@@ -85,6 +86,9 @@ func trim(o any) (any, error) {
 	if node, is := o.(*corev1.Node); is { // a cluster may have a thousand Nodes
 		meta := metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}
 		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}, Status: reached(node.Status)}, nil
+	}
+	if machine, is := o.(*clusterapi.Machine); is {
+		return kept.Of(machine.Trimmed()), nil
 	}
 	if object.GetLabels()[names.LabelManagedBy] == names.ManagedBy {
 		trimOurs(object)

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -57,6 +58,9 @@ func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
 	for i := range 100 {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.128.0.%d", i)}, NodeName: new("SECRET")})
 	}
+	machine := &clusterapi.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "c1-x7", Annotations: map[string]string{"example.com/note": "SECRET"}, Labels: map[string]string{"example.com/note": "SECRET"}}}
+	machine.Spec.InfrastructureRef = clusterapi.Reference{Kind: "KubevirtMachine", Name: "c1-vm"}
+	machine.Status = clusterapi.MachineStatus{Phase: "Running", LastUpdated: "2026-11-27T20:03:00Z", Conditions: []clusterapi.Condition{{Type: "SECRET"}, {Type: "NodeHealthy", Status: "True"}}}
 	for _, c := range []struct {
 		object any
 		keeps  []string
@@ -64,6 +68,7 @@ func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
 	}{
 		{route, []string{"oauth.example.com", "given.example.com", "oauth-openshift"}, 300},
 		{slice, []string{"6443", "kube-apiserver"}, 300},
+		{machine, []string{"clusters-c1", "c1-vm", "Running", "2026-11-27T20:03:00Z", "NodeHealthy"}, 350},
 	} {
 		before, err := json.Marshal(c.object)
 		if err != nil {

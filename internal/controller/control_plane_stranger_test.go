@@ -3,6 +3,7 @@ package controller_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -152,6 +153,9 @@ func TestATrespasserGetsNothingOfAControlPlane(t *testing.T) {
 	w.settled("c1")
 	w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Settled")
 	victim, served := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there).DeepCopy(), w.serves()
+	machine, vm := w.machine("c1", "vm")
+	begun := time.Now().Truncate(time.Second)
+	lease := w.getsAddress(w.ns, "192.168.100.120", vm, begun)
 	var owns []string
 	i := 0
 	for way, does := range trespasses {
@@ -164,15 +168,21 @@ func TestATrespasserGetsNothingOfAControlPlane(t *testing.T) {
 		t.Cleanup(func() { w.removesAllOf(s.own) })
 		t.Logf("%s: %s", s.own, way)
 		does(s)
+		w.getsAddress(s.own, "192.168.100.120", vm, begun)
 		owns = append(owns, s.own)
 	}
+	w.joins(machine, begun, begun, "True")
 	w.silent()
+	sees(w, lease, func(g Gomega, l *v1alpha1.DHCPLease) { g.Expect(became(l)).To(BeTemporally("==", begun)) })
 	w.Expect(w.serves()).To(Equal(served))
 	for _, own := range owns {
 		for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{}} {
 			w.Expect(w.api.List(w.ctx, list, client.InNamespace(w.controlPlane("c1")), client.MatchingLabels{names.LabelInfraNamespace: own})).To(Succeed())
 			w.Expect(items(list)).To(BeEmpty(), own)
 		}
+		sees(w, named(&v1alpha1.DHCPLease{}, own, lease.Name), func(g Gomega, l *v1alpha1.DHCPLease) {
+			g.Expect(became(l)).To(BeZero(), "when another's machine joined")
+		})
 		all := &v1alpha1.ProxyServerList{}
 		w.Expect(w.api.List(w.ctx, all, client.InNamespace(own))).To(Succeed())
 		for _, p := range all.Items {

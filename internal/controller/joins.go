@@ -2,88 +2,160 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/boot"
-	"github.com/cldmnky/oooi/internal/guest/appsingress"
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/status"
+	"github.com/cldmnky/oooi/internal/observe"
 )
 
 func init() { metrics.Registry.MustRegister(boot.Times()) }
 
-const (
-	// noteTries to note a worker in its lease, each after a read: daemons write the same lease.
-	noteTries = 3
-	// noteTime is how long they may take.
-	noteTime = 10 * time.Second
-)
-
-// joins notes in the leases of workers that their Nodes are Ready, and counts these boots.
+// joins notes in the leases of workers that their Nodes are Ready, as their Machines say, and counts these boots.
 type joins struct {
-	live   client.Reader // no cache has leases
-	status *status.Writer
-	log    logr.Logger
+	parts
+	// noted are the Machines whose leases were looked up, of each Infra: Cluster API writes them again and again.
+	noted map[types.NamespacedName]map[types.UID]bool
 }
 
-// Follows implements appsingress.Boots.
-func (j joins) Follows(infra types.NamespacedName) {
-	boot.WillCount(infra.String(), boot.LeaseToReady)
-}
-
-// Leaves implements appsingress.Boots.
-func (j joins) Leaves(infra types.NamespacedName) { boot.Forget(infra.String(), boot.LeaseToReady) }
-
-// Joined implements appsingress.Boots. A boot that cannot be noted is not counted.
-func (j joins) Joined(ctx context.Context, infra types.NamespacedName, n appsingress.Joined) {
-	ctx, cancel := context.WithTimeout(ctx, noteTime)
-	defer cancel()
-	key := types.NamespacedName{Namespace: infra.Namespace, Name: names.Lease(names.DHCPServer(infra.Name), n.Address)}
-	var err error
-	for range noteTries {
-		if err = j.note(ctx, infra, key, n); !apierrors.IsConflict(err) {
-			break
-		}
-	}
-	if client.IgnoreNotFound(err) != nil { // an address without a lease is of no worker of the Infra's
-		j.log.Info("that a worker's Node is Ready is not noted in its lease", "lease", key, "error", err.Error())
-	}
-}
-
-func (j joins) note(ctx context.Context, infra, key types.NamespacedName, n appsingress.Joined) error {
-	lease := &v1alpha1.DHCPLease{}
-	if err := j.live.Get(ctx, key, lease); err != nil {
+// joins watches Infras, whose status says of each change of what they may refer to, and Machines.
+func (p parts) joins() error {
+	c, err := ctrl.NewControllerManagedBy(p.manager).Named("joins").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // what was noted has no lock
+		For(&v1alpha1.Infra{}).Build(joins{p, map[types.NamespacedName]map[types.UID]bool{}})
+	if err != nil {
 		return err
+	}
+	p.late.watch(c, &clusterapi.Machine{}, p.mapped(p.runBy))
+	return nil
+}
+
+// runBy maps a Machine to the Infras whose control plane is in its namespace, as far as they say.
+func (p parts) runBy(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return p.infras(ctx, client.MatchingFields{observe.IndexControlPlane: o.GetNamespace()})
+}
+
+// Reconcile looks at the Machines of an Infra.
+func (j joins) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	key, infra := req.NamespacedName, &v1alpha1.Infra{}
+	var machines []clusterapi.Machine
+	followed := false
+	err := client.IgnoreNotFound(j.manager.GetClient().Get(ctx, key, infra))
+	if err == nil {
+		machines, followed, err = j.observe.Machines(ctx, infra)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !followed {
+		delete(j.noted, key)
+		boot.Forget(key.String(), boot.LeaseToReady)
+		return ctrl.Result{}, nil
+	}
+	boot.WillCount(key.String(), boot.LeaseToReady)
+	err = j.look(ctx, key, machines)
+	if apierrors.IsConflict(err) { // daemons write the same lease
+		return soonest(retryTurn), nil
+	}
+	return ctrl.Result{}, err
+}
+
+// look notes each Machine that has joined, once. One that cannot be noted is not counted, and looked at again.
+func (j joins) look(ctx context.Context, infra types.NamespacedName, machines []clusterapi.Machine) error {
+	before, now, noted := j.noted[infra], j.observe.Now(), map[types.UID]bool{}
+	j.noted[infra] = noted
+	var errs []error
+	for i := range machines {
+		m := &machines[i]
+		n, is := joinedAt(m, now)
+		if !is {
+			continue
+		}
+		if !before[m.UID] {
+			if err := j.note(ctx, infra, m, n); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		noted[m.UID] = true
+	}
+	return errors.Join(errs...)
+}
+
+// note writes into the lease of a Machine's virtual machine. Leases are read live, and by that name: no cache has them.
+func (j joins) note(ctx context.Context, infra types.NamespacedName, m *clusterapi.Machine, n joined) error {
+	all := &v1alpha1.DHCPLeaseList{}
+	err := j.observe.Live.List(ctx, all, client.InNamespace(infra.Namespace),
+		client.MatchingFields{"spec.serverRef.name": names.DHCPServer(infra.Name), "spec.vmRef.name": m.VirtualMachine()})
+	if err != nil {
+		return fmt.Errorf("looking up the lease of virtual machine %s/%s, whose Node is Ready: %w", m.Namespace, m.VirtualMachine(), err)
+	}
+	lease := leaseOf(m, all.Items)
+	if lease == nil {
+		return nil
 	}
 	stage, took, is := becameReady(lease, n)
 	if !is {
 		return nil
 	}
 	if err := j.status.Stage(ctx, lease, stage); err != nil {
-		return err
+		return fmt.Errorf("noting in DHCPLease %s that its worker's Node is Ready: %w", client.ObjectKeyFromObject(lease), err)
 	}
 	boot.Count(infra.String(), boot.LeaseToReady, took)
 	return nil
 }
 
-// becameReady is the stage of a lease's holder whose Node this may be, and how long it took for it; false if it is noted, or the Node is older than
-// the lease. A Node may say that it was Ready earlier than we saw it, which is so after we were away, but not later, nor before the lease began.
-func becameReady(l *v1alpha1.DHCPLease, n appsingress.Joined) (s v1alpha1.Stage, took time.Duration, is bool) {
-	since, at := l.Spec.LastTransitionTime, n.Seen
-	_, noted := l.Stages()[v1alpha1.StageNodeReady]
-	if since == nil || l.Spec.State != v1alpha1.LeaseBound || noted || n.Created.Before(since.Time) {
+// leaseOf is the lease that a Machine's virtual machine has; of several that which began last, whatever it says already, so that one boot is not
+// counted of two.
+func leaseOf(m *clusterapi.Machine, all []v1alpha1.DHCPLease) *v1alpha1.DHCPLease {
+	var found *v1alpha1.DHCPLease
+	for i, l := range all {
+		vm, since := l.Spec.VMRef, l.Spec.LastTransitionTime
+		if vm == nil || string(vm.Namespace) != m.Namespace || since == nil || l.Spec.State != v1alpha1.LeaseBound {
+			continue
+		}
+		if found == nil || since.After(found.Spec.LastTransitionTime.Time) {
+			found = &all[i]
+		}
+	}
+	return found
+}
+
+// joined is a worker's Node that is Ready.
+type joined struct {
+	node, ready time.Time // since when it is there, and Ready
+	seen        time.Time // when we saw that
+}
+
+// joinedAt is false of a worker whose Node is not Ready, or came too long ago: it joined before we wrote that, or its lease is of a later start.
+func joinedAt(m *clusterapi.Machine, now time.Time) (joined, bool) {
+	node, ready, is := m.Joined()
+	return joined{node, ready, now}, is && m.VirtualMachine() != "" && now.Sub(node) <= boot.Longest
+}
+
+// becameReady is the stage of a lease's holder, and how long it took for it; false if it is noted, or the Node is older than the lease. It is never
+// earlier than the lease, nor later than we saw it: two nodes' clocks may differ.
+func becameReady(l *v1alpha1.DHCPLease, n joined) (s v1alpha1.Stage, took time.Duration, is bool) {
+	since := l.Spec.LastTransitionTime.Time
+	if _, noted := l.Stages()[v1alpha1.StageNodeReady]; noted || n.node.Before(since) {
 		return s, 0, false
 	}
-	if n.Says.Before(at) && !n.Says.Before(since.Time) {
-		at = n.Says
+	at := slices.MinFunc([]time.Time{n.ready, n.seen}, time.Time.Compare)
+	if at.Before(since) {
+		at = n.seen
 	}
-	return v1alpha1.Stage{Name: v1alpha1.StageNodeReady, FirstTime: metav1.NewMicroTime(at)}, at.Sub(since.Time), true
+	return v1alpha1.Stage{Name: v1alpha1.StageNodeReady, FirstTime: metav1.NewMicroTime(at)}, at.Sub(since), true
 }

@@ -24,6 +24,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/approve"
@@ -41,7 +42,7 @@ import (
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme, dpf.AddToScheme, metallb.AddToScheme, clusterapi.AddToScheme} {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme
@@ -105,7 +106,6 @@ func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others 
 		late:    &lateKinds{kinds: kinds, discovery: resources, cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}
-	guests.Boots = joins{manager.GetAPIReader(), p.status, manager.GetLogger().WithName("boots")}
 	p.turnstile = &turnstile{served: p.observe.Served}
 	if err := p.index(groups); err != nil {
 		return err
@@ -127,7 +127,7 @@ func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others 
 func (p parts) controllers(of Groups) map[string]func() error {
 	all := map[string]func() error{}
 	if of.VLAN {
-		all = map[string]func() error{"infra": p.infra, "provision": p.provision}
+		all = map[string]func() error{"infra": p.infra, "provision": p.provision, "joins": p.joins}
 		for _, c := range component.All {
 			all[childrenOf(c)] = func() error { return p.children(c) }
 		}

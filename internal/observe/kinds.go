@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -35,6 +36,7 @@ func NewKinds(vlan, bridges bool) *Kinds {
 		k.add(&hyperv1.HostedControlPlane{}, &hyperv1.HostedControlPlaneList{})
 		k.add(&routev1.Route{}, &routev1.RouteList{})
 		k.add(&nad.NetworkAttachmentDefinition{}, &nad.List{})
+		k.add(&clusterapi.Machine{}, &clusterapi.MachineList{})
 	}
 	if bridges {
 		k.add(&dpf.DPUCluster{}, &dpf.DPUClusterList{})

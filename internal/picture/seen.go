@@ -15,7 +15,7 @@ type SeenStage struct {
 	Title string
 }
 
-// seenStages are in the order of a boot. The last is of Infras whose Nodes the operator watches, and of no others.
+// seenStages are in the order of a boot. The last is shown once it is of any worker: of machines that are not virtual it is never known.
 var seenStages = [...]SeenStage{
 	{v1alpha1.StageNameAsked, "asked DNS"}, {v1alpha1.StageIgnitionHello, "dialled Ignition"}, {v1alpha1.StageAPIHello, "dialled the API"}, {v1alpha1.StageKonnectivityHello, "dialled konnectivity"},
 	{v1alpha1.StageNodeReady, "became Ready"},

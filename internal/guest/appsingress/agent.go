@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,13 +34,6 @@ type agent struct {
 	made    types.UID // a Service that a write created and no watch has shown yet
 	madeAt  time.Time
 	settled bool // the current visit has read everything
-
-	boots   Boots
-	began   time.Time
-	joining []Joined             // to be told, the longest waiting first
-	noticed map[string]time.Time // Nodes that were or are among them, as long as they are young, and when each was created
-	joined  chan struct{}
-	turns   *rate.Limiter
 }
 
 // shownSoon is how late a watch may show a Service that we created. One that it does not show by then was deleted before.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -26,8 +25,6 @@ type Clusters struct {
 	Patience time.Duration
 	// LookEvery is the shortest time between two reads of a kubeconfig.
 	LookEvery time.Duration
-	// Boots are told of workers that join; nil: nobody is.
-	Boots Boots
 
 	secrets visits.SecretSource
 	changed func(types.NamespacedName)
@@ -46,11 +43,7 @@ func NewClusters(secrets visits.SecretSource, changed func(infra types.Namespace
 // shared: nobody may change it.
 func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	a, found := c.sessions.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, func(context.Context)) {
-		if c.Boots != nil {
-			c.Boots.Leaves(infra) // this one says when it watches Nodes
-		}
-		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery, boots: c.Boots}
-		a.began, a.joined, a.turns = time.Now(), make(chan struct{}, 1), rate.NewLimiter(joinsPerSecond, joinsAtOnce)
+		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery}
 		return a, a.link(c.secrets).Run
 	}, c.changed)
 	if !found {
@@ -64,12 +57,7 @@ func (c *Clusters) Start(ctx context.Context) error { return c.sessions.Start(ct
 
 // Forget disconnects from an Infra's hosted cluster without changing it. When it returns, nothing of ours runs there; until then nothing
 // else starts.
-func (c *Clusters) Forget(infra types.NamespacedName) {
-	c.sessions.Forget(infra)
-	if c.Boots != nil {
-		c.Boots.Leaves(infra)
-	}
-}
+func (c *Clusters) Forget(infra types.NamespacedName) { c.sessions.Forget(infra) }
 
 // Apply says what our Service in the hosted cluster should be; nil means none. It is applied in the background, kept as applied, and
 // retried as long as that fails. Without an earlier See for the Infra, Apply does nothing.

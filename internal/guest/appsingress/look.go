@@ -62,12 +62,12 @@ func (v *visit) seeRouter(ctx context.Context) {
 			v.seen.Router = found[0]
 		}
 	})
-	v.seeNodes(ctx)
+	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
 }
 
 func (v *visit) seeRouters(ctx context.Context) {
 	see(ctx, v, routers, func(all []input.GuestRouter) { v.seen.Routers = all })
-	v.seeNodes(ctx)
+	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
 }
 
 // seeIngress watches the routers too once they use HostNetwork, if the mode is not decided. A deleted IngressController is recreated

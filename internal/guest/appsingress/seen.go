@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/netip"
-	"time"
-	"unsafe"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,24 +45,15 @@ func ownersOf(name types.NamespacedName) bounded.Collection[types.NamespacedName
 	}
 }
 
-// node is the Node of a worker, with the times of its boot.
-type node struct {
-	input.GuestNode
-	created, ready time.Time
-}
-
-// Weight is the memory that the times take.
-func (n node) Weight() int { return int(2 * unsafe.Sizeof(n.created)) }
-
-var nodes = bounded.Collection[node]{Path: "/api/v1/nodes", Of: func(object []byte) (node, error) {
+var nodes = bounded.Collection[input.GuestNode]{Path: "/api/v1/nodes", Of: func(object []byte) (input.GuestNode, error) {
 	n, err := bounded.Whole[bounded.Node](object)
-	all := node{GuestNode: input.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil, Ready: n.Ready()}, created: n.Metadata.CreationTimestamp.Time, ready: n.ReadySince()}
+	node := input.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil, Ready: n.Ready()}
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); err == nil && ip.Zone() == "" && a.Type == corev1.NodeInternalIP {
-			all.Addresses = append(all.Addresses, ip)
+			node.Addresses = append(node.Addresses, ip)
 		}
 	}
-	return all, err
+	return node, err
 }}
 
 // routers are the pods of the default IngressController; its operator names their ports, with the strategy's numbers

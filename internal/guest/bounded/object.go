@@ -2,7 +2,6 @@ package bounded
 
 import (
 	"encoding/json"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +20,6 @@ type Identified struct {
 type Node struct {
 	Metadata struct {
 		Name              string       `json:"name"`
-		CreationTimestamp metav1.Time  `json:"creationTimestamp"`
 		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Status struct {
@@ -29,8 +27,6 @@ type Node struct {
 		Conditions []struct {
 			Type   corev1.NodeConditionType `json:"type"`
 			Status corev1.ConditionStatus   `json:"status"`
-			// LastTransitionTime is the Node's own word; text, because one beyond the year 9999 would make the object unreadable.
-			LastTransitionTime string `json:"lastTransitionTime"`
 		} `json:"conditions"`
 	} `json:"status"`
 }
@@ -42,16 +38,6 @@ func (n *Node) Ready() bool {
 		ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
 	return ready
-}
-
-// ReadySince is since when the Node is Ready, by its own word; zero if it is not, or does not say.
-func (n *Node) ReadySince() (since time.Time) {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			since, _ = time.Parse(time.RFC3339, c.LastTransitionTime) // zero if that is no time
-		}
-	}
-	return since
 }
 
 // Whole decodes an object as it is, for collections that keep all of T.

@@ -18,6 +18,7 @@ type module struct{ path, version, sum string }
 
 var (
 	hypershift  = module{"github.com/openshift/hypershift/api", "v0.0.0-20251229083354-c1d28e31a05d", "h1:67qlySvqut2Tw1dyx1kccDC2vFWQzY+SB+GZzujLq68="} // as in go.mod
+	installer   = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
 	doca        = module{"github.com/nvidia/doca-platform", "v0.0.0-20251115082520-81369e955c6c", "h1:AA2VqLdE6rQ5mukC/xd6R5JoUhDAWaCOcd15e4esUWI="}
 	metallb     = module{"go.universe.tf/metallb", "v0.15.3", "h1:jmTFharsaP9yBW0p/giOahfuVNTBIvwQqxx2eYxM6fc="}
 	openshift   = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
@@ -53,6 +54,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{hypershift, hypershiftCRDs + "hostedclusters.hypershift.openshift.io/AAA_ungated.yaml"},
 		{hypershift, hypershiftCRDs + "hostedcontrolplanes.hypershift.openshift.io/AAA_ungated.yaml"},
 		{hypershift, hypershiftCRDs + "nodepools.hypershift.openshift.io/AAA_ungated.yaml"},
+		{installer, "cmd/install/assets/cluster-api/cluster.x-k8s.io_machines.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml"},

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/cldmnky/oooi/internal/clusterapi"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
@@ -19,6 +20,7 @@ func TestWhatIsReadOfForeignKindsIsThere(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	for kind, of := range map[string]any{
 		"DPUCluster": dpf.DPUCluster{}, "DPU": dpf.DPU{}, "IPAddressPool": metallb.IPAddressPool{}, "L2Advertisement": metallb.L2Advertisement{},
+		"Machine": clusterapi.Machine{},
 	} {
 		g.Expect(absent(reflect.TypeOf(of), schemaOf(crds, kind), kind)).To(BeEmpty())
 	}

@@ -14,11 +14,11 @@ import (
 // target, then one, then bytes, then 8 KiB of them.
 type StageApplyConfiguration struct {
 	// NameAsked: DNS answered a name of the hosted cluster. IgnitionHello, APIHello, KonnectivityHello: the proxy received a TLS
-	// ClientHello for that backend. UnmatchedHello: it received one for no backend. NodeReady: the operator saw in the hosted cluster
-	// that the worker's new Node is Ready; only where it watches Nodes for *.apps.
+	// ClientHello for that backend. UnmatchedHello: it received one for no backend. NodeReady: the worker's new Node is Ready, as Cluster
+	// API says of its Machine; only of virtual machines.
 	Name *apiv1alpha1.StageName `json:"name,omitempty"`
-	// When it was first seen, by the clock of the daemon's node. Of NodeReady: since when the Node says that it is Ready, but not later
-	// than the operator saw it, nor earlier than the lease began.
+	// When it was first seen, by the clock of the daemon's node. Of NodeReady: when Cluster API saw it, but not later than the
+	// operator did, nor earlier than the lease began.
 	FirstTime *v1.MicroTime `json:"firstTime,omitempty"`
 	// The name that the worker asked DNS for, or sent the proxy as its server name (SNI), when firstTime was written.
 	ServerName *string `json:"serverName,omitempty"`
