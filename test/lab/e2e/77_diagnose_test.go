@@ -112,13 +112,14 @@ func bootsUnsuspected(t *testing.T, ctx context.Context, m scene.Machine) {
 	}
 }
 
-// hasStages awaits in a worker's lease what DNS and Envoy saw of its boot.
+// hasStages awaits in a worker's lease what DNS and Envoy saw of its boot, and what its Machine says of its Node.
 func hasStages(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	const of = "{range .items[?(@.spec.mac==%q)].status.stages[*]}{.name}:{.result} {end}"
-	const want = "NameAsked: IgnitionHello:Forwarded APIHello:Forwarded KonnectivityHello:Forwarded"
+	want := []string{"APIHello:Forwarded", "IgnitionHello:Forwarded", "KonnectivityHello:Forwarded", "NameAsked:", "NodeReady:"}
 	must(t, scene.Until(ctx, "the stages of "+m.Name, func(context.Context) error {
-		if got := kubectl(t, ctx, "-n", "clusters", "get", "dhcplease", "-o", "jsonpath="+fmt.Sprintf(of, m.MAC)); got != want {
+		got := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "dhcplease", "-o", "jsonpath="+fmt.Sprintf(of, m.MAC)))
+		if slices.Sort(got); !slices.Equal(got, want) {
 			return fmt.Errorf("the lease says %q", got)
 		}
 		return nil

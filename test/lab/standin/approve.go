@@ -17,6 +17,7 @@ type Machine struct {
 	Created   time.Time
 	HasNode   bool
 	Addresses []string // names and IPs
+	Healthy   string   // the status of NodeHealthy
 }
 
 // approve decides about a kubelet's request by the machine approver's rules: nil means yes, an error says why not. The reason may pass (a

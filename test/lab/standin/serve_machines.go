@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -144,11 +145,23 @@ func readMachine(u unstructured.Unstructured) Machine {
 			m.Addresses = append(m.Addresses, address)
 		}
 	}
+	m.Healthy, _ = healthy(u)["status"].(string)
 	return m
 }
 
+// healthy is a machine's condition NodeHealthy; nil if it has none.
+func healthy(u unstructured.Unstructured) object {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(object); c["type"] == "NodeHealthy" {
+			return c
+		}
+	}
+	return nil
+}
+
 // ServeProvider stands in for Cluster API with its KubeVirt provider, virt-handler and the guest agent: it copies a guest's address to the
-// status of the instance and the machine, and deletes the Node of a machine that is deleted. It reads the guest's address from its Node;
+// status of the instance and the machine, says there whether the Node is Ready, and deletes the Node of a machine that is deleted. It reads the guest's address from its Node;
 // the agent's channel would report the same.
 func ServeProvider(ctx context.Context, kubeconfig, namespace string) error {
 	return runInHosted(ctx, kubeconfig, namespace, &corev1.Node{}, nodeOfMachine, func(t twoClusters, _ *kubernetes.Clientset) reconcile.Func { return t.mirror })
@@ -171,13 +184,13 @@ func (t twoClusters) mirror(ctx context.Context, r reconcile.Request) (reconcile
 		return reconcile.Result{}, client.IgnoreNotFound(t.hosted.Delete(ctx, node))
 	}
 	known := readMachine(*machine)
-	if err != nil || known.HasNode && slices.Contains(known.Addresses, internalIP(node)) {
+	if err != nil || known.HasNode && slices.Contains(known.Addresses, internalIP(node)) && known.Healthy == nodeReady(node) {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, t.report(ctx, node)
+	return reconcile.Result{}, t.report(ctx, node, machine)
 }
 
-func (t twoClusters) report(ctx context.Context, node *corev1.Node) error {
+func (t twoClusters) report(ctx context.Context, node *corev1.Node, was *unstructured.Unstructured) error {
 	instance := &unstructured.Unstructured{}
 	instance.SetGroupVersionKind(instanceKind)
 	if err := t.management.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: node.Name}, instance); err != nil {
@@ -188,8 +201,34 @@ func (t twoClusters) report(ctx context.Context, node *corev1.Node) error {
 		return err
 	}
 	machine := w.machineStatus(address)
-	machine["nodeRef"] = object{"apiVersion": "v1", "kind": "Node", "name": node.Name, "uid": string(node.UID)}
+	maps.Copy(machine, joined(was, node, time.Now()))
 	return writeStatus(ctx, t.management, machineKind, instance, machine)
+}
+
+// joined is what Cluster API's machine controller adds once there is a Node: since when, and since when it is Ready, or is not.
+func joined(was *unstructured.Unstructured, node *corev1.Node, at time.Time) object {
+	now := at.UTC().Format(time.RFC3339)
+	updated, before, _ := unstructured.NestedString(was.Object, "status", "lastUpdated")
+	if !before {
+		updated = now
+	}
+	condition := healthy(*was)
+	if condition == nil || condition["status"] != nodeReady(node) {
+		condition = object{"type": "NodeHealthy", "status": nodeReady(node), "lastTransitionTime": now}
+	}
+	return object{
+		"phase": "Running", "lastUpdated": updated, "conditions": []any{condition},
+		"nodeRef": object{"apiVersion": "v1", "kind": "Node", "name": node.Name, "uid": string(node.UID)},
+	}
+}
+
+func nodeReady(n *corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return string(c.Status)
+		}
+	}
+	return string(corev1.ConditionUnknown)
 }
 
 func internalIP(n *corev1.Node) string {
