@@ -104,8 +104,10 @@ func TestADPUAsksForAnAddressOnItsWayToTheAPIOnly(t *testing.T) {
 		if !slices.Equal(asks, []string{want}) {
 			t.Errorf("%v ask for an address, want %s", asks, want)
 		}
-		if fileAt(&target, profiles+"pf0vf0.nmconnection") < 0 { // NetworkManager would make one that asks
-			t.Error("pf0vf0 has no profile")
+		for _, name := range []string{"br-comm-ch", "pf0vf0"} { // without a profile NetworkManager would make one that asks
+			if fileAt(&target, profiles+name+".nmconnection") < 0 {
+				t.Errorf("%s has no profile", name)
+			}
 		}
 	}
 }

@@ -51,11 +51,11 @@ var liveRows = []row{
 
 // targetRows are for the installed system. Its first boot is RHCOS, its second the BlueField layer, which has /etc/mlnx-release.
 var targetRows = []row{
-	// The way to the API. In zero-trust that is oob_net0, and DPF makes no br-comm-ch either (doca-platform, internal/provisioning/dpuagent/operations/netplan,
-	// ConfigureNetwork): one that never gets an address would have NetworkManager-wait-online wait for as long as it may.
+	// The way to the API. In zero-trust that is oob_net0: a br-comm-ch that asks and never gets an address would have NetworkManager-wait-online wait
+	// for as long as it may.
 	{"/etc/NetworkManager/system-connections/br-comm-ch.nmconnection", 0o600, trusted},
-	{"/etc/NetworkManager/system-connections/pf0vf0.nmconnection", 0o600, trusted},
-	{"/etc/NetworkManager/system-connections/pf0vf0.nmconnection", 0o600, zeroTrust},
+	{"/etc/NetworkManager/system-connections/br-comm-ch.nmconnection", 0o600, zeroTrust},
+	{"/etc/NetworkManager/system-connections/pf0vf0.nmconnection", 0o600, 0},
 	{"/etc/NetworkManager/system-connections/p0.nmconnection", 0o600, jumbo},
 	{"/etc/NetworkManager/system-connections/p1.nmconnection", 0o600, jumbo},
 	{"/etc/NetworkManager/system-connections/pf0hpf.nmconnection", 0o600, jumbo},

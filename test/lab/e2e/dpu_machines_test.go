@@ -107,11 +107,11 @@ func flavorsShareAHostedCluster(t *testing.T, ctx context.Context) {
 		}
 	}
 	const ofHost, ofRegistry, oob = "test -e /etc/yum.repos.d/agentrepo.repo && echo ok || echo none", "cat /etc/dpf/bfb-registry || echo none", "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/oob_net0.nmconnection"
-	const bridge = "test -e /etc/NetworkManager/system-connections/br-comm-ch.nmconnection && echo ok || echo none"
+	const bridge = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/br-comm-ch.nmconnection"
 	const kubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
 	for m, says := range map[*scene.Machine]map[string]string{
-		&trusted:   {"grep DPUMode /etc/dpf/environment": "DPUMode=trusted", ofHost: "ok", kubeconfig: "none", oob: "disabled", bridge: "ok"},
-		&zeroTrust: {"grep DPUMode /etc/dpf/environment": "DPUMode=zero-trust", ofHost: "none", kubeconfig: "for dpu-3", oob: "auto", bridge: "none", ofRegistry: "BFBRegistryURL=http://e2e.local:8080"},
+		&trusted:   {"grep DPUMode /etc/dpf/environment": "DPUMode=trusted", ofHost: "ok", kubeconfig: "none", oob: "disabled", bridge: "auto"},
+		&zeroTrust: {"grep DPUMode /etc/dpf/environment": "DPUMode=zero-trust", ofHost: "none", kubeconfig: "for dpu-3", oob: "auto", bridge: "disabled", ofRegistry: "BFBRegistryURL=http://e2e.local:8080"},
 	} {
 		for command, want := range says {
 			has(t, ctx, *m, want, command)
