@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,29 +153,27 @@ func TestFiveHundredWorkersArePaintedAtOnceAndLive(t *testing.T) {
 	g := newGround(t)
 	g.cluster("many")
 	g.workers("many", 500)
-	b := newTab(t)
-	best := time.Hour
-	for range 5 {
+	b, painted := newTab(t), make([]time.Duration, 5)
+	for i := range painted {
 		b.open(g.url + "infras/many/many")
-		times := value(b, chromedp.Evaluate[[]float64](`performance.getEntriesByName('first-contentful-paint').map(e => e.startTime)`))
-		if len(times) == 1 {
-			best = min(best, time.Duration(times[0]*float64(time.Millisecond)))
-		}
+		painted[i] = time.Duration(value(b, chromedp.Evaluate[float64](`performance.getEntriesByName('first-contentful-paint')[0].startTime`)) * float64(time.Millisecond))
 	}
+	slices.Sort(painted)
 	rows := value(b, chromedp.Evaluate[int](`document.querySelectorAll('.wall tbody tr').length`))
-	t.Logf("%d rows, first contentful paint after %s at best", rows, best)
-	if rows != 500 || best > 300*time.Millisecond {
-		t.Errorf("%d rows, painted after %s", rows, best)
+	load, _ := os.ReadFile("/proc/loadavg")
+	t.Logf("%d rows, first contentful paint after %s; load %s", rows, painted, load)
+	if rows != 500 || painted[2] > 300*time.Millisecond {
+		t.Errorf("%d rows, painted after %s", rows, painted)
 	}
-	var slowest time.Duration
-	for i := range 3 {
+	var seen []time.Duration
+	for _, worker := range []int{0, 250, 498} {
 		began := time.Now()
-		g.worker("many", 500+i, true)
-		b.await(fmt.Sprintf("document.getElementById('w-many-w%d') !== null", 500+i))
-		slowest = max(slowest, time.Since(began))
+		g.dials("many", worker)
+		b.await(fmt.Sprintf(`[...document.getElementById('w-many-w%03d').cells].at(-2).textContent === 'ok'`, worker))
+		seen = append(seen, time.Since(began))
 	}
-	t.Logf("a new worker is seen after %s at most", slowest)
-	if slowest > 2*time.Second {
-		t.Errorf("a new worker is seen after %s", slowest)
+	t.Logf("that a worker dials the API is seen after %s", seen)
+	if slices.Max(seen) > 2*time.Second {
+		t.Errorf("that a worker dials the API is seen after %s", seen)
 	}
 }

@@ -152,12 +152,30 @@ func (g ground) workers(cluster string, count int) {
 	group.Wait()
 }
 
+func ipOf(worker int) string {
+	return fmt.Sprintf("192.168.%d.%d", 100+(worker+20)/250, (worker+20)%250)
+}
+
+// dials is what the proxy notes of a worker.
+func (g ground) dials(cluster string, worker int) {
+	g.Helper()
+	l := &unstructured.Unstructured{}
+	l.SetAPIVersion("hostedcluster.densityops.com/v1alpha1")
+	l.SetKind("DHCPLease")
+	must(g.T, g.api.Get(g.Context(), client.ObjectKey{Namespace: cluster, Name: cluster + "-dhcp-" + ipOf(worker)}, l))
+	stages, _, err := unstructured.NestedSlice(l.Object, "status", "stages")
+	must(g.T, err)
+	stages = append(stages, map[string]any{"name": "APIHello", "firstTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), "serverName": "api." + cluster + ".example.com", "result": "Forwarded"})
+	must(g.T, unstructured.SetNestedSlice(l.Object, stages, "status", "stages"))
+	must(g.T, g.api.Status().Update(g.Context(), l))
+}
+
 func (g ground) worker(cluster string, i int, leased bool) {
 	text := machine
 	if leased {
 		text += lease
 	}
-	g.create(strings.NewReplacer("NAME", cluster, "WORKER", fmt.Sprintf("%s-w%03d", cluster, i), "IP", fmt.Sprintf("192.168.%d.%d", 100+(i+20)/250, (i+20)%250),
+	g.create(strings.NewReplacer("NAME", cluster, "WORKER", fmt.Sprintf("%s-w%03d", cluster, i), "IP", ipOf(i),
 		"MAC", fmt.Sprintf("52:54:00:%02x:%02x:%02x", len(cluster), i/256, i%256), "NOW", time.Now().UTC().Format(time.RFC3339), "LATER", time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z")).Replace(text))
 }
 
