@@ -121,7 +121,7 @@ func TestATokenOfAnotherNodePoolIsNotSent(t *testing.T) {
 	w := newWorld(t)
 	w.writes(token(download.Token.Name, "dpf/b", "another", "1"))
 	w.server.Has("another", theirs)
-	w.becomes(HaveField("Reason", "IgnitionTokenRefused"))
+	w.becomes(And(HaveField("Reason", "IgnitionTokenRefused"), HaveField("Message", ContainSubstring("see that Secret, unless"))))
 	w.Expect(w.server.Heard()).To(BeEmpty())
 }
 
@@ -181,7 +181,7 @@ func TestWhyThereIsNoIgnition(t *testing.T) {
 	}{
 		"refused": {func(w *world) {
 			w.answers(func(r http.ResponseWriter, _ *http.Request) { r.WriteHeader(http.StatusUnauthorized) })
-		}, "IgnitionTokenRefused", "refuses the token in Secret dpf-b1/token-b1-1a2b3c4d (401)"},
+		}, "IgnitionTokenRefused", "refuses the token in Secret dpf-b1/token-b1-1a2b3c4d (401): see that Secret, unless HyperShift is replacing it"},
 		"failing": {func(w *world) {
 			w.answers(func(r http.ResponseWriter, _ *http.Request) { r.WriteHeader(http.StatusBadGateway) })
 		}, "IgnitionServerUnreachable", "(502)"},
@@ -195,7 +195,13 @@ func TestWhyThereIsNoIgnition(t *testing.T) {
 		}, "IgnitionTooLarge", "more than 4 MiB"},
 		"down": {func(w *world) {
 			w.all.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
-		}, "IgnitionServerUnreachable", "ignition-server-proxy.dpf-b1.svc:443: refused"},
+		}, "IgnitionServerUnreachable", "ignition-server-proxy.dpf-b1.svc:443: refused; see the pods and Services of ignition-server in namespace dpf-b1"},
+		"cut off": {func(w *world) {
+			w.answers(func(r http.ResponseWriter, _ *http.Request) {
+				r.Header().Set("Content-Length", "1000")
+				_, _ = r.Write(ours)
+			})
+		}, "IgnitionServerUnreachable", "was cut off: unexpected EOF; see the pods and Services of ignition-server in namespace dpf-b1"},
 		"of another name": {func(w *world) {
 			other, err := ignitionserver.Start("other.example.com")
 			w.Expect(err).NotTo(HaveOccurred())

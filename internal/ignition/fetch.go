@@ -25,6 +25,10 @@ func waiting(format string, args ...any) *failure {
 	return &failure{"WaitingForIgnition", fmt.Sprintf(format, args...)}
 }
 
+func unreachable(want bridge.Download, format string, args ...any) *failure {
+	return &failure{"IgnitionServerUnreachable", fmt.Sprintf(format, args...) + "; see the pods and Services of ignition-server in namespace " + want.Token.Namespace}
+}
+
 // fetch downloads ignition. It follows no redirect and asks no proxy, and connects to nothing but the servers that want names.
 func fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, token []byte) ([]byte, *failure) {
 	roots := x509.NewCertPool()
@@ -43,7 +47,7 @@ func fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, tok
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request(ctx, want, token))
 	if err != nil {
-		return nil, &failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server %s is not reached: %v", want.Host, said(err))}
+		return nil, unreachable(want, "the ignition server %s is not reached: %s", want.Host, said(err))
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, most+1))
@@ -51,7 +55,7 @@ func fetch(ctx context.Context, dial bounded.Dial, want bridge.Download, ca, tok
 	case response.StatusCode != http.StatusOK:
 		return nil, refusal(want, response.StatusCode)
 	case err != nil:
-		return nil, &failure{"IgnitionServerUnreachable", fmt.Sprintf("the ignition server's answer was cut off: %s", said(err))}
+		return nil, unreachable(want, "the ignition server's answer was cut off: %s", said(err))
 	case len(content) > most:
 		return nil, &failure{"IgnitionTooLarge", fmt.Sprintf("the ignition of NodePool %s has more than %d MiB: remove what DPUs do not need from its configuration", want.NodePool, most>>20)}
 	}
@@ -71,7 +75,7 @@ func request(ctx context.Context, want bridge.Download, token []byte) *http.Requ
 func refusal(want bridge.Download, status int) *failure {
 	switch {
 	case status == http.StatusUnauthorized:
-		return &failure{"IgnitionTokenRefused", fmt.Sprintf("the ignition server refuses the token in Secret %s (401)", want.Token)}
+		return &failure{"IgnitionTokenRefused", fmt.Sprintf("the ignition server refuses the token in Secret %s (401): see that Secret, unless HyperShift is replacing it", want.Token)}
 	case status == http.StatusNetworkAuthenticationRequired:
 		return waiting("the ignition server has not rendered the configuration of NodePool %s yet (511)", want.NodePool)
 	case status >= http.StatusInternalServerError:

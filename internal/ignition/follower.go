@@ -67,7 +67,7 @@ func (f *follower) look(ctx context.Context) *failure {
 		return nil
 	}
 	if of := token.Annotations[endpoint.TokenNodePool]; of != f.want.NodePool.String() {
-		return &failure{"IgnitionTokenRefused", fmt.Sprintf("Secret %s has a token for the ignition of NodePool %q, not of %s: it is not used", f.want.Token, of, f.want.NodePool)}
+		return &failure{"IgnitionTokenRefused", fmt.Sprintf("Secret %s has a token for the ignition of NodePool %q, not of %s, and it is not used: see that Secret, unless HyperShift is replacing it", f.want.Token, of, f.want.NodePool)}
 	}
 	if len(token.Data[endpoint.TokenKey]) == 0 {
 		return waiting("Secret %s has no token yet", f.want.Token)
