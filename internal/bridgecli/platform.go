@@ -50,6 +50,9 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 	if err := p.hostedCluster(hc); err != nil {
 		return p, err
 	}
+	if err := p.others(ctx, api); err != nil {
+		return p, err
+	}
 	var err error
 	p.DPF, err = DPFVersion(ctx, api)
 	return p, err

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,7 +35,8 @@ func TestWhatNewerHyperShiftsReportIsTakenIn(t *testing.T) {
 // denied may not read some ConfigMap, and finds nothing else but a bridge.
 type denied struct {
 	client.Reader
-	name string
+	name    string
+	bridges error
 }
 
 func (d denied) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -42,12 +44,20 @@ func (d denied) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 	case key.Name == d.name:
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, nil)
 	case key.Name == "dpu1" && reflect.TypeOf(o) == reflect.TypeFor[*dpuv1.DPUHCPBridge]():
+		o.SetNamespace(key.Namespace)
+		o.SetName(key.Name)
 		return nil
 	}
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-func (denied) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (d denied) List(_ context.Context, o client.ObjectList, _ ...client.ListOption) error {
+	if all, is := o.(*dpuv1.DPUHCPBridgeList); is {
+		all.Items = []dpuv1.DPUHCPBridge{{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu1"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu2"}}}
+		return d.bridges
+	}
+	return nil
+}
 
 // Who may upgrade a bridge need not be one who reads HyperShift's namespace.
 func TestWhatOneMayNotReadIsToldInItsStep(t *testing.T) {
@@ -58,6 +68,12 @@ func TestWhatOneMayNotReadIsToldInItsStep(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred(), name)
 		g.Expect(p.Upgrade("quay.io/ocp/release:4.22.1-multi")[step]).To(And(HaveField("State", Look), HaveField("Because", ContainSubstring("or you may not read it"))), name)
 	}
-	_, err := ReadPlatform(t.Context(), denied{name: "our-images"}, key, images)
+	p, err := ReadPlatform(t.Context(), denied{bridges: apierrors.NewForbidden(schema.GroupResource{Resource: "dpuhcpbridges"}, "", nil)}, key, images)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Upgrade("quay.io/ocp/release:4.22.1-multi")[4].Because).To(ContainSubstring("you may not list the other bridges"))
+	p, err = ReadPlatform(t.Context(), denied{}, key, images)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Others).To(HaveExactElements(HaveField("Name", "dpu2")))
+	_, err = ReadPlatform(t.Context(), denied{name: "our-images"}, key, images)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "nothing can be said of the release without it")
 }

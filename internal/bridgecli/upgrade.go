@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpfservices"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -34,6 +35,9 @@ type Platform struct {
 	Asked bridge.Answer
 	// DPF is the version that DPF's operator reports.
 	DPF string
+	// Others are all other bridges, whose hosted clusters come before DPF, too; OthersUnread if the caller may not list them.
+	Others       []dpuv1.DPUHCPBridge
+	OthersUnread bool
 }
 
 // State says how far a step of an upgrade is.
@@ -66,7 +70,7 @@ type Step struct {
 // (dpf-hcp-provisioner-operator 31ded85b, its page on upgrades), and says of each step whether its preconditions hold.
 func (p Platform) Upgrade(to string) []Step {
 	target := versionOf(to)
-	steps := []Step{p.operator(), p.management(target), p.hyperShift(target), p.hosted(to, target), p.dpf(), p.dpus(to)}
+	steps := []Step{p.operator(), p.management(target), p.hyperShift(target), p.hosted(to, target), p.dpf(to), p.dpus(to)}
 	waits := false
 	for i := range steps {
 		if waits && steps[i].State != Done {
@@ -177,12 +181,16 @@ func (p Platform) lacksImage(to string) string {
 	return ""
 }
 
-func (p Platform) dpf() Step {
-	const notes = "see in its release notes which version of hosted clusters it supports, and upgrade it once the hosted cluster has that one"
-	if p.DPF == "" {
-		return Step{"DPF", Look, "no DPFOperatorConfig reports a version: " + notes}
+func (p Platform) dpf(to string) Step {
+	const name = "DPF"
+	is, known := "no DPFOperatorConfig reports a version", strings.Join(dpfservices.Known(), ", ")
+	if p.DPF != "" {
+		is = "it is " + p.DPF
 	}
-	return Step{"DPF", Look, fmt.Sprintf("it is %s: %s", p.DPF, notes)}
+	if p.Bridge.Spec.ManageDPUServiceTemplates && len(dpfservices.Of(p.DPF)) == 0 {
+		return Step{name, Blocked, fmt.Sprintf("%s, and oooi has the bridge's DPUServiceTemplates for %s only: use such a version of DPF, or make them yourself and remove manageDPUServiceTemplates", is, known)}
+	}
+	return Step{name, Look, fmt.Sprintf("%s; oooi knows %s: see in its release notes which version of hosted clusters it supports, and upgrade it once they have that one%s", is, known, p.behind(to))}
 }
 
 func (p Platform) dpus(to string) Step {

@@ -39,6 +39,16 @@ func platform() *bridgecli.Platform {
 	}
 }
 
+// other is another bridge, whose control plane may be on its way.
+func other(name, release string, progressing bool) dpuv1.DPUHCPBridge {
+	b := dpuv1.DPUHCPBridge{Spec: dpuv1.DPUHCPBridgeSpec{OCPReleaseImage: dpuv1.ReleaseImage(release)}}
+	b.Namespace, b.Name = "clusters", name
+	if progressing {
+		b.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionHostedClusterProgressing, Status: "True"}}
+	}
+	return b
+}
+
 func at(p *bridgecli.Platform, release string) {
 	p.Bridge.Spec.OCPReleaseImage, p.HostedCluster.Spec.Release.Image = dpuv1.ReleaseImage(release), release
 }
@@ -102,6 +112,24 @@ func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
 			at(p, next)
 			p.Bridge.Status.Conditions[1].Status = "False"
 		}, next, "done done done done look blocked", "IgnitionConfigured"},
+		"DPF, and another hosted cluster": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.Others = []dpuv1.DPUHCPBridge{other("dpu2", runs, false), other("dpu3", next, false), other("dpu4", next, true), other("dpu5", "quay.io/ocp/release:4.22.2-multi", false), other("dpu6", digest, false)}
+		}, next, "done done done done look look", "it is v26.4.0; oooi knows 26.4: see in its release notes which version of hosted clusters it supports, and upgrade it once they have that one; other hosted clusters are not at the release yet, and come before it, too: clusters/dpu2 (" + runs + "), clusters/dpu4 (" + next + "), clusters/dpu6 (" + digest + ")\n"},
+		"many other hosted clusters": {func(p *bridgecli.Platform) {
+			for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
+				p.Others = append(p.Others, other(name, runs, false))
+			}
+		}, next, "done done done next later later", "clusters/f (" + runs + ") and 2 more\n"},
+		"an unknown DPF": {func(p *bridgecli.Platform) { at(p, next); p.DPF = "v25.10.1" }, next, "done done done done look look", "it is v25.10.1; oooi knows 26.4"},
+		"an unknown DPF, and services for it": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates = "v25.10.1", true
+		}, next, "done done done done blocked later", "it is v25.10.1, and oooi has the bridge's DPUServiceTemplates for 26.4 only"},
+		"services for a known DPF": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.Bridge.Spec.ManageDPUServiceTemplates = true
+		}, next, "done done done done look look", "it is v26.4.0; oooi knows 26.4"},
 		"no DPF, a release by digest": {func(p *bridgecli.Platform) {
 			p.DPF = ""
 			p.Images["sha256-"+strings.TrimPrefix(digest, "quay.io/ocp/release@sha256:")] = "quay.io/example/a:b"
