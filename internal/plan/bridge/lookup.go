@@ -111,6 +111,8 @@ func (in Input) lookedUp() (string, finding.Finding) {
 	switch said.Reason {
 	case "":
 		return "", waits.Say("the BlueField container image for %s is looked up in %s", in.Bridge.Spec.OCPReleaseImage, want.Repository)
+	case RegistryUnreachable:
+		return "", waits.Say("%s; have that mended at the registry, or on the way there; the operator tries again", said.Message)
 	case RegistryUnauthorized:
 		return "", waits.Say("%s: add a login for it to Secret %s/%s, or correct the one there; some registries also say this of what does not exist; the operator tries again", said.Message, in.Bridge.Namespace, in.Bridge.Spec.PullSecret)
 	case ImageNotFound:

@@ -176,7 +176,7 @@ func TestALoginIsThatOfTheLongestPath(t *testing.T) {
 func TestWhatARegistrySaysIsTheCondition(t *testing.T) {
 	for reason, says := range map[string]string{
 		"":                          "is looked up in " + layers,
-		bridge.RegistryUnreachable:  "tries again",
+		bridge.RegistryUnreachable:  "have that mended at the registry, or on the way there; the operator tries again",
 		bridge.RegistryUnauthorized: "Secret dpf/pull",
 		bridge.ImageNotFound:        "add the release to ConfigMap oooi-system/images",
 		bridge.InvalidReleaseImage:  "set ocpReleaseImage",

@@ -194,7 +194,7 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 	}{
 		"new":                 {facts(template("a")), card(), open, "DPF installs its OS"},
 		"being installed":     {facts(template("a")), card(is("BFBReady", 1), is(dpf.ConditionOSInstalled, 2, "3 of 9")), open, "DPF installs its OS (OSInstalled is False: 3 of 9)"},
-		"without a template":  {facts(), card(), open, "no ConfigMap in namespace dpf-operator-system is the bf.cfg template for DPUCluster clusters/c1, BFB dpf/rhcos and DPUFlavor dpf/ovn, so DPF does not install DPU node1-0000-03-00"},
+		"without a template":  {facts(), card(), open, "no ConfigMap in namespace dpf-operator-system is the bf.cfg template for DPUCluster clusters/c1, BFB dpf/rhcos and DPUFlavor dpf/ovn, so DPF does not install DPU node1-0000-03-00; the bridge's conditions say why there is none"},
 		"booting":             {facts(), card(osInstalled), open, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},
 		"approved before":     {facts(), card(osInstalled), earlier, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},
 		"approved in another": {facts(), card(osInstalled), before, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},

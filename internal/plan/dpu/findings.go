@@ -55,7 +55,7 @@ func (f Facts) Of(d *dpf.DPU) (all []finding.Finding) {
 	switch len(templates) {
 	case 0:
 		all = append(all, finding.Wait(dpf.ConditionOSInstalled, "TemplateNotFound").In(object).At("spec").
-			Say("no ConfigMap in namespace %s is the bf.cfg template for %s, so DPF does not install DPU %s", at, wanted(d), d.Name))
+			Say("no ConfigMap in namespace %s is the bf.cfg template for %s, so DPF does not install DPU %s; the bridge's conditions say why there is none", at, wanted(d), d.Name))
 		return append(all, f.mayBeLarge(d.Namespace, d.Spec.DPUFlavor)...)
 	case 1:
 	default:
