@@ -143,7 +143,7 @@ func TestAPrintedBridgeMayBeJudgedByTheCluster(t *testing.T) {
 const guidesObjects = `
 for namespace in clusters clusters-dpu1 dpf-operator-system oooi-system; do kubectl create namespace $namespace; done
 kubectl apply -n dpf-operator-system -f - <<E
-{apiVersion: operator.dpu.nvidia.com/v1alpha1, kind: DPFOperatorConfig, metadata: {name: dpfoperatorconfig}, spec: {provisioningController: {bfbPVCName: bfb-pvc, bfCFGTemplateConfigMap: old}}}
+{apiVersion: operator.dpu.nvidia.com/v1alpha1, kind: DPFOperatorConfig, metadata: {name: dpfoperatorconfig}, spec: {deploymentMode: host-trusted, provisioningController: {bfbPVCName: bfb-pvc, bfCFGTemplateConfigMap: old}}}
 ---
 {apiVersion: provisioning.dpu.nvidia.com/v1alpha1, kind: DPUFlavor, metadata: {name: dpf-provisioning-hbn}, spec: {}}
 ---
@@ -174,7 +174,7 @@ func TestThePageOnBridgesLeadsToDPUs(t *testing.T) {
 		s.runs(b.text)
 	}
 	of := func(what string) string { return s.runs("kubectl get -o json " + what) }
-	s.Expect(of("dpfoperatorconfig dpfoperatorconfig -n dpf-operator-system")).To(And(ContainSubstring("staticClusterManager"), Not(ContainSubstring("bfCFGTemplateConfigMap\": \""))))
+	s.Expect(of("dpfoperatorconfig dpfoperatorconfig -n dpf-operator-system")).To(And(ContainSubstring("staticClusterManager"), ContainSubstring(`"enableDynamicBFCFGTemplates": true`), Not(ContainSubstring("bfCFGTemplateConfigMap\": \""))))
 	s.Expect(of("dpuflavor dpf-provisioning-hbn -n dpf-operator-system")).To(ContainSubstring("skip-bfcfg-size-check"))
 	s.Expect(of("dpuhcp dpu1 -n clusters")).To(MatchRegexp(`"dpuDeploymentRef": {\s+"name": "hbn-only",\s+"namespace": "dpf-operator-system"`))
 	for _, namespace := range []string{"clusters", "clusters-dpu1", "dpf-operator-system"} {

@@ -7,13 +7,11 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -25,19 +23,6 @@ import (
 )
 
 // open is the CRD of a kind of DPF, which takes any field.
-func open(kind schema.GroupVersionKind, plural string) *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: plural},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: kind.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
-				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-			}}},
-		},
-	}
-}
-
 func made(kind schema.GroupVersionKind, name string, spec map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(kind)
@@ -60,7 +45,7 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 		if of == "" {
 			of = "c1"
 		}
-		g.Expect(api.Create(ctx, made(dpuKind, name, map[string]any{"dpuNodeName": "n", "dpuDeviceName": "d", "serialNumber": "s", "bfb": "rhcos", "dpuFlavor": "ovn", "cluster": map[string]any{"name": of, "namespace": "default"}}))).To(Succeed())
+		g.Expect(api.Create(ctx, made(dpuKind, name, map[string]any{"dpuNodeName": "n", "dpuDeviceName": "d", "serialNumber": "s", "bfb": "rhcos", "dpuFlavor": "ovn", "nodeEffect": map[string]any{"drain": true}, "cluster": map[string]any{"name": of, "namespace": "default"}}))).To(Succeed())
 	}
 	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "dpu1", UID: "u1"}, Spec: dpuv1.DPUHCPBridgeSpec{DPUClusterRef: dpuv1.DPUClusterReference{Name: "c1"}}}
 	see := func(api client.Reader) bridgecli.Seen {
@@ -74,9 +59,13 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	g.Expect(seen.DPUs[0].Spec).To(And(HaveField("BFB", "rhcos"), HaveField("DPUFlavor", "ovn")))
 	g.Expect(seen.Facts.Configs).To(BeEmpty())
 
-	g.Expect(cluster.Install(open(flavorKind, "dpuflavors"), open(configKind, "dpfoperatorconfigs"))).To(Succeed())
-	api = as(cluster.Admin) // it knows the new kinds
-	g.Expect(api.Create(ctx, made(configKind, "dpf", nil))).To(Succeed())
+	registry := map[string]any{"address": "http://192.0.2.1", "loadBalancerAddress": "https://192.0.2.2"}
+	g.Expect(api.Create(ctx, made(configKind, "dpf", map[string]any{
+		"deploymentMode": dpf.ModeZeroTrust, "networking": map[string]any{"highSpeedMTU": int64(9000)},
+		"provisioningController": map[string]any{
+			"enableDynamicBFCFGTemplates": true, "registry": registry, "installInterface": map[string]any{"installViaRedfish": map[string]any{"bfbRegistryAddress": "192.0.2.3:80"}},
+		},
+	}))).To(Succeed())
 	g.Expect(api.Create(ctx, made(flavorKind, "ovn", nil))).To(Succeed())
 	at := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "default", Name: name} }
 	for name, label := range map[string]string{"c1": "true", "c2": "true", "none": "false"} {
@@ -99,7 +88,12 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	}
 	seen = see(api)
 	g.Expect(seen.NotRead).To(BeEmpty())
-	g.Expect(seen.Facts.Configs).To(HaveExactElements(HaveField("Name", "dpf")))
+	g.Expect(seen.Facts.Configs).To(HaveExactElements(HaveField("Spec", dpf.OperatorConfigSpec{
+		DeploymentMode: dpf.ModeZeroTrust, Networking: dpf.Networking{HighSpeedMTU: 9000}, ProvisioningController: dpf.ProvisioningController{
+			EnableDynamicBFCFGTemplates: true, Registry: dpf.Registry{Address: "http://192.0.2.1", LoadBalancerAddress: "https://192.0.2.2"},
+			InstallInterface: dpf.Install{InstallViaRedfish: dpf.Redfish{BFBRegistryAddress: "192.0.2.3:80"}},
+		},
+	})), "none of what is read is pruned by the API server")
 	g.Expect(seen.Facts.Flavors).To(HaveExactElements(HaveField("Name", "ovn")))
 	hasText := HaveField("Data", HaveKeyWithValue(dpf.TemplateKey, "text"))
 	g.Expect(seen.Facts.Templates).To(HaveExactElements(And(HaveField("Name", "c1"), hasText), And(HaveField("Name", "c2"), Not(hasText))), "only what may be too large is read as a whole")

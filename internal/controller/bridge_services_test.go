@@ -76,7 +76,7 @@ func TestABridgeSaysWhatItsDPUDeploymentWaitsFor(t *testing.T) {
 // other tests share the cluster, and DPF has one.
 func (w dpuWorld) runsDPF(namespace string) {
 	w.t.Helper()
-	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}}}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"deploymentMode": "host-trusted", "provisioningController": map[string]any{"enableDynamicBFCFGTemplates": true}}}}
 	config.SetGroupVersionKind(dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig"))
 	w.creates(named(config, namespace, "dpf"))
 	w.t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), config)).To(Succeed()) })

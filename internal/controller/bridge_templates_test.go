@@ -216,16 +216,16 @@ func TestABridgeMakesTheTemplateFromWhichDPFInstallsItsDPUs(t *testing.T) {
 
 func TestZeroTrustDPUsDownloadFromTheNodePortOfDPFsRegistry(t *testing.T) {
 	w := newTemplateWorld(t)
-	first, flavor := w.served(), w.flavor("true")
-	w.Expect(w.api.Delete(w.ctx, flavor)).To(Succeed())
-	w.gone(&first)
-	flavor = w.flavor("true")
-	w.Expect(unstructured.SetNestedField(flavor.Object, dpf.ModeZeroTrust, "spec", "dpuMode")).To(Succeed())
-	w.creates(flavor)
+	first := w.served()
+	config := w.foreign(dpf.OperatorGroupVersion.String(), "DPFOperatorConfig", w.dpf, "dpf", nil)
+	w.changes(config, func() {
+		w.Expect(unstructured.SetNestedField(config.Object, dpf.ModeZeroTrust, "spec", "deploymentMode")).To(Succeed())
+		w.Expect(unstructured.SetNestedMap(config.Object, map[string]any{}, "spec", "provisioningController", "installInterface", "installViaRedfish")).To(Succeed())
+	})
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "RegistryInvalid")
 	w.creates(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.dpf, Name: "bfb-registry"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}})
-	w.changes(flavor, func() { flavor.SetLabels(map[string]string{"seen": "again"}) }) // else it is looked for in five minutes
-	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data[dpf.TemplateKey]).NotTo(BeEmpty()) })
+	w.changes(config, func() { config.SetLabels(map[string]string{"seen": "again"}) }) // else it is looked for in five minutes
+	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data).NotTo(Equal(first.Data)) })
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
 }
 

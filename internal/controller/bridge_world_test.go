@@ -114,10 +114,10 @@ func (w dpuWorld) dpuCluster(name, kind string) *dpf.DPUCluster {
 	return &dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}, Spec: dpf.DPUClusterSpec{Type: kind}}
 }
 
-// dpu is a DPU of a DPUCluster, with the fields that we read.
+// dpu is a DPU of a DPUCluster, with what its CRD asks for. It has no BFB, so that nobody makes a template for it.
 func (w dpuWorld) dpu(name, of string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "bfb", "serialNumber": name, "cluster": map[string]any{"name": of, "namespace": w.ns},
+		"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "", "dpuFlavor": "plain", "nodeEffect": map[string]any{"drain": true}, "serialNumber": name, "cluster": map[string]any{"name": of, "namespace": w.ns},
 	}}}
 	u.SetGroupVersionKind(dpf.GroupVersion.WithKind("DPU"))
 	return named(u, w.ns, name)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,7 +75,38 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{metallb, "config/crd/bases/metallb.io_ipaddresspools.yaml"},
 		{metallb, "config/crd/bases/metallb.io_l2advertisements.yaml"},
 	})
-	return append(all, attachments()), err
+	if err != nil {
+		return nil, err
+	}
+	return append(all, attachments()), renew(all)
+}
+
+// renew makes those of DPF's CRDs what they are in DPF 26.4 that differ.
+func renew(crds []*apiextensionsv1.CustomResourceDefinition) error {
+	patches := map[string]json.RawMessage{}
+	if err := readYAML(filepath.Join(root(), "test/lab/standin/dpf-26.4.yaml"), &patches); err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		patch, differs := patches[crd.Name]
+		if !differs {
+			continue
+		}
+		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		old, err := json.Marshal(schema.Properties)
+		if err != nil {
+			return err
+		}
+		renewed, err := jsonpatch.MergePatch(old, patch)
+		if err != nil {
+			return fmt.Errorf("patching CRD %s: %w", crd.Name, err)
+		}
+		schema.Properties = nil
+		if err := json.Unmarshal(renewed, &schema.Properties); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Optional are the CRDs of cert-manager and the Prometheus operator, for which the operator's own manifests have objects.

@@ -19,7 +19,9 @@ func TestWhatIsReadOfForeignKindsIsThere(t *testing.T) {
 	crds, err := envtest.Foreign()
 	g.Expect(err).NotTo(HaveOccurred())
 	for kind, of := range map[string]any{
-		"DPUCluster": dpf.DPUCluster{}, "DPU": dpf.DPU{}, "IPAddressPool": metallb.IPAddressPool{}, "L2Advertisement": metallb.L2Advertisement{},
+		"DPUCluster": dpf.DPUCluster{}, "DPU": dpf.DPU{}, "BFB": dpf.BFB{}, "DPUFlavor": dpf.DPUFlavor{}, "DPFOperatorConfig": dpf.DPFOperatorConfig{},
+		"DPUDeployment": dpf.DPUDeployment{}, "DPUServiceTemplate": dpf.DPUServiceTemplate{}, "DPUServiceConfiguration": dpf.DPUServiceConfiguration{},
+		"IPAddressPool": metallb.IPAddressPool{}, "L2Advertisement": metallb.L2Advertisement{},
 		"Machine": clusterapi.Machine{},
 	} {
 		g.Expect(absent(reflect.TypeOf(of), schemaOf(crds, kind), kind)).To(BeEmpty())
@@ -54,16 +56,18 @@ func absent(of reflect.Type, schema apiextensionsv1.JSONSchemaProps, path string
 		return absent(of.Elem(), schema, path)
 	case of.Kind() == reflect.Slice && schema.Type == "array":
 		return absent(of.Elem(), *schema.Items.Schema, path+"[]")
-	case of.Kind() == reflect.String && schema.Type == "string", of.Kind() == reflect.Bool && schema.Type == "boolean", of.Kind() == reflect.Int64 && schema.Type == "integer":
+	case of.Kind() == reflect.String && schema.Type == "string", of.Kind() == reflect.Bool && schema.Type == "boolean", of.Kind() == reflect.Int64 && schema.Type == "integer", of.Kind() == reflect.Int && schema.Type == "integer":
 		return nil
 	case of.Kind() == reflect.Struct && schema.Type == "string": // a time
+		return nil
+	case of.Kind() == reflect.Map && schema.AdditionalProperties != nil:
 		return nil
 	case of.Kind() != reflect.Struct || schema.Type != "object":
 		return []string{path}
 	}
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" || name == "metadata" {
+		if name == "" || name == "-" || name == "metadata" {
 			continue
 		}
 		all = append(all, absent(field.Type, schema.Properties[name], path+"."+name)...)

@@ -58,14 +58,14 @@ func flavorOf(name, script string) *unstructured.Unstructured {
 func (b bench) ofDPF() []client.Object {
 	all := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: dpfNamespace}},
-		ofDPF(dpf.OperatorGroupVersion, "DPFOperatorConfig", dpfNamespace, "dpf", map[string]any{"provisioningController": map[string]any{"bfbPVCName": "bfb"}}),
+		ofDPF(dpf.OperatorGroupVersion, "DPFOperatorConfig", dpfNamespace, "dpf", map[string]any{"deploymentMode": "host-trusted", "provisioningController": map[string]any{"enableDynamicBFCFGTemplates": true}}),
 		ofDPF(dpf.GroupVersion, "BFB", objects.Namespace, bfb, map[string]any{"url": "http://example.com/rhcos.bfb"}),
 	}
 	for n := range b.bridges {
 		for f := range b.flavors {
 			at := flavorName(n, f)
 			all = append(all, flavorOf(at, "true"), ofDPF(dpf.GroupVersion, "DPU", objects.Namespace, at, map[string]any{
-				"dpuNodeName": at, "dpuDeviceName": "p0", "serialNumber": at, "bfb": bfb, "dpuFlavor": at,
+				"dpuNodeName": at, "dpuDeviceName": "p0", "serialNumber": at, "bfb": bfb, "dpuFlavor": at, "nodeEffect": map[string]any{"drain": true},
 				"cluster": map[string]any{"name": name(n), "namespace": objects.Namespace},
 			}))
 		}

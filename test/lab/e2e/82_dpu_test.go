@@ -20,12 +20,13 @@ import (
 	"github.com/Masterminds/sprig/v3"
 	ignition "github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/cldmnky/oooi/test/lab/scene"
 	"github.com/cldmnky/oooi/test/lab/standin"
 )
 
-// A DPU is installed from what its bridge has made, and joins. DPF's objects are those of its own guide, word for word; the test plays DPF, which
+// A DPU is installed from what its bridge has made, and joins. DPF's objects are those of its own guide, with what DPF 26.4 asks for; the test plays DPF, which
 // renders the one template that matches the DPU, and the DPU, whose live system runs as far as one without a card does. What that hands to
 // coreos-installer is what the virtual machine boots with, by the real Ignition.
 func TestADPUIsInstalledFromItsBridge(t *testing.T) {
@@ -33,7 +34,8 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	aroundBridges(t, ctx, "dpu1")
 	vlan80(t, ctx)
 	const installation = "04-dpudeployment-installation/"
-	documentedDPF(t, ctx, "host-trusted/use-cases/hbn", "02-dpf-system-installation/operatorconfig.yaml", installation+"bfb.yaml", installation+"hbn-dpuflavor.yaml", installation+"dpudeployment.yaml")
+	documentedDPF(t, ctx, "host-trusted", installation+"bfb.yaml", installation+"hbn-dpuflavor.yaml", installation+"dpudeployment.yaml")
+	configDPF(t, ctx, `{"provisioningController":{"enableDynamicBFCFGTemplates":true}}`)
 	kubectl(t, ctx, "-n", dpfNamespace, "annotate", "dpudeployment", "hbn-only", "hostedcluster.densityops.com/allowed-namespaces=clusters")
 	bridge(t, ctx, bridgeYAML(t, ctx, "dpu1", "dpu1", "--control-plane-availability-policy", "SingleReplica"), "dpu1")
 	kubectl(t, ctx, "-n", "clusters", "patch", "dpuhcpbridge", "dpu1", "--type=merge", "-p", `{"spec":{"dpuDeploymentRef":{"name":"hbn-only","namespace":"`+dpfNamespace+`"}}}`)
@@ -52,20 +54,37 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	dpusBoot(t, ctx, m)
 	nodeIsReady(t, ctx, m)
 	hasWhatADPUNeeds(t, ctx, m)
-	has(t, ctx, m, "DPUMode=trusted", "grep DPUMode /etc/dpf/environment")
+	says(t, ctx, m, map[string]string{ofMode: "DPUMode=trusted", ofHost: "ok", ofKubeconfig: "none", ofOOB: "disabled", ofBridge: "auto"})
+	hasUnits(t, ctx, m, "ok", "pf-monitor", "report-machineosurl")
 	removedByDPF(t, ctx, m)
 	anotherMTUFollows(t, ctx)
 	flavorsShareAHostedCluster(t, ctx)
 }
 
-// documentedDPF applies manifests of one of DPF's own guides.
-func documentedDPF(t *testing.T, ctx context.Context, guide string, paths ...string) {
+// documentedDPF applies manifests of DPF's own guide to a deploymentMode, which DPFOperatorConfig has since 26.4, and the guide has not.
+func documentedDPF(t *testing.T, ctx context.Context, mode string, paths ...string) {
 	t.Helper()
 	source, err := standin.DPF(ctx)
 	must(t, err)
-	for _, path := range paths {
+	const config = "02-dpf-system-installation/operatorconfig.yaml"
+	for _, path := range append(paths, config) {
 		variables := strings.NewReplacer("$BFB_URL", "http://e2e.local/bf-bundle.bfb", "$DPU_P0", "p0", "$TARGETCLUSTER_API_SERVER_HOST", "e2e.local") // the guide's reader sets them
-		apply(t, ctx, variables.Replace(string(content(t, filepath.Join(source, "docs/public/user-guides", guide, "manifests", path)))))
+		text := variables.Replace(string(content(t, filepath.Join(source, "docs/public/user-guides", mode, "use-cases/hbn/manifests", path))))
+		if path == config {
+			text = strings.Replace(text, "\nspec:\n", "\nspec:\n  deploymentMode: "+mode+"\n", 1)
+		}
+		apply(t, ctx, text)
+	}
+}
+
+// configDPF changes the spec of DPFOperatorConfig, which then has all of it: an API server drops what a CRD does not know.
+func configDPF(t *testing.T, ctx context.Context, change string) {
+	t.Helper()
+	spec := []byte(kubectl(t, ctx, "-n", dpfNamespace, "patch", "dpfoperatorconfig", "dpfoperatorconfig", "--type=merge", "-p", `{"spec":`+change+`}`, "-o", "jsonpath={.spec}"))
+	wanted, err := jsonpatch.MergePatch(spec, []byte(change))
+	must(t, err)
+	if !jsonpatch.Equal(spec, wanted) {
+		t.Errorf("of %s DPFOperatorConfig has %s", change, spec)
 	}
 }
 
@@ -133,7 +152,7 @@ func anotherMTUFollows(t *testing.T, ctx context.Context) {
 	t.Helper()
 	const profile = "/etc/NetworkManager/system-connections/pf0vf0.nmconnection"
 	changed := time.Now()
-	kubectl(t, ctx, "-n", dpfNamespace, "patch", "dpfoperatorconfig", "dpfoperatorconfig", "--type=merge", "-p", `{"spec":{"networking":{"highSpeedMTU":9000}}}`)
+	configDPF(t, ctx, `{"networking":{"highSpeedMTU":9000}}`)
 	must(t, scene.Until(ctx, "a template with the new MTU", func(ctx context.Context) error {
 		text, err := theTemplate(ctx, "dpf-provisioning-hbn")
 		if err == nil && !strings.Contains(inTarget(t, rendered(t, text, "dpu-1", ""), profile), "mtu=9000") {

@@ -120,14 +120,16 @@ func ofBridge(t *testing.T, ctx context.Context, name string) []string {
 	return slices.Compact(found)
 }
 
-// dpu creates a DPU that DPF reports as being installed.
+// dpu creates a DPU that DPF reports as being installed. It has no BFB, so that nobody makes a template for it.
 func dpu(t *testing.T, ctx context.Context, name, dpuCluster string) {
 	t.Helper()
 	apply(t, ctx, fmt.Sprintf(`apiVersion: provisioning.dpu.nvidia.com/v1alpha1
 kind: DPU
 metadata: {name: %[1]s, namespace: %[2]s}
 spec:
-  bfb: bluefield
+  bfb: ""
+  dpuFlavor: bluefield
+  nodeEffect: {drain: true}
   dpuDeviceName: device-1
   dpuNodeName: host-1
   serialNumber: MT0000000001

@@ -20,6 +20,7 @@ metadata: {name: %[1]s, namespace: %[2]s}
 spec:
   bfb: %[3]s
   dpuFlavor: %[4]s
+  nodeEffect: {drain: true}
   dpuDeviceName: device-1
   dpuNodeName: host-1
   serialNumber: MT0000000001
@@ -76,7 +77,7 @@ func hasWhatADPUNeeds(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	hasItsTarget(t, ctx, m)
 	has(t, ctx, m, m.Name, "hostname")
-	has(t, ctx, m, "600", "stat -c %a /etc/NetworkManager/system-connections/pf0vf0.nmconnection")
+	has(t, ctx, m, "600", "stat -c %a /etc/NetworkManager/system-connections/br-comm-ch.nmconnection")
 	has(t, ctx, m, "e2e.local/bluefield:4.20.4", "grep -o e2e.local/bluefield:4.20.4 /etc/ignition-machine-config-encapsulated.json")
 	has(t, ctx, m, `ENABLE_ESWITCH_MULTIPORT="yes"`, "grep MULTIPORT /etc/mellanox/mlnx-bf.conf")
 	hasUnits(t, ctx, m, "ok", "dpu-agent", "dpf-ovs", "dpu-sf-gate", "setup-vfs-devlink", "install-dpu-agent")
@@ -90,38 +91,48 @@ func hasUnits(t *testing.T, ctx context.Context, m scene.Machine, want string, u
 	}
 }
 
-// flavorsShareAHostedCluster: two DPUs of one DPUCluster are installed at one time, each from the template of its flavor, and both join. The host
-// of one is trusted, and the other's is not: its flavor and DPFOperatorConfig are those of DPF's guide to zero-trust. Both have the MTU 9000.
+// What a DPU has, or has not, by its mode.
+const (
+	ofMode       = "grep DPUMode /etc/dpf/environment"
+	ofHost       = "test -e /etc/yum.repos.d/agentrepo.repo && echo ok || echo none"
+	ofRegistry   = "cat /etc/dpf/bfb-registry"
+	ofOOB        = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/oob_net0.nmconnection"
+	ofBridge     = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/br-comm-ch.nmconnection"
+	ofKubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
+)
+
+// says compares what commands say in a machine.
+func says(t *testing.T, ctx context.Context, m scene.Machine, wants map[string]string) {
+	t.Helper()
+	for command, want := range wants {
+		has(t, ctx, m, want, command)
+	}
+}
+
+// flavorsShareAHostedCluster: two DPUs of one DPUCluster are installed at one time, each from the template of its flavor, and both join. Neither
+// trusts its host, as DPFOperatorConfig says for all: one flavor is of DPF's guide to zero-trust and names the mode too, as all did before 26.4, and
+// the other names none. Both have the MTU 9000.
 func flavorsShareAHostedCluster(t *testing.T, ctx context.Context) {
 	t.Helper()
-	documentedDPF(t, ctx, "zero-trust/use-cases/hbn", "02-dpf-system-installation/operatorconfig.yaml", "03.1-dpudeployment-installation-pf/hbn-dpuflavor.yaml")
-	trusted := installedFromTemplate(t, ctx, "dpu-2", "dpf-provisioning-hbn", "trusted", "")
-	zeroTrust := installedFromTemplate(t, ctx, "dpu-3", "hbn", "zero-trust", "for dpu-3\n")
-
-	dpusBoot(t, ctx, trusted, zeroTrust)
-	for _, m := range []scene.Machine{trusted, zeroTrust} {
+	documentedDPF(t, ctx, "zero-trust", "03.1-dpudeployment-installation-pf/hbn-dpuflavor.yaml")
+	configDPF(t, ctx, `{"provisioningController":{"registry":{"loadBalancerAddress":"https://e2e.local:8443"}}}`)
+	machines := []scene.Machine{
+		installedFromTemplate(t, ctx, "dpu-2", "dpf-provisioning-hbn", "zero-trust", "for dpu-2\n"),
+		installedFromTemplate(t, ctx, "dpu-3", "hbn", "zero-trust", "for dpu-3\n"),
+	}
+	dpusBoot(t, ctx, machines...)
+	for _, m := range machines {
 		nodeIsReady(t, ctx, m)
 		hasWhatADPUNeeds(t, ctx, m)
 		for _, profile := range []string{"p0", "p1", "pf0hpf", "pf1hpf", "pf0vf0"} {
 			has(t, ctx, m, "mtu=9000", "grep ^mtu= /etc/NetworkManager/system-connections/"+profile+".nmconnection")
 		}
+		says(t, ctx, m, map[string]string{ofMode: "DPUMode=zero-trust", ofHost: "none", ofKubeconfig: "for " + m.Name, ofOOB: "auto", ofBridge: "disabled", ofRegistry: "BFBRegistryURL=https://e2e.local:8443"})
+		hasUnits(t, ctx, m, "none", "pf-monitor", "report-machineosurl")
 	}
-	const ofHost, ofRegistry, oob = "test -e /etc/yum.repos.d/agentrepo.repo && echo ok || echo none", "cat /etc/dpf/bfb-registry || echo none", "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/oob_net0.nmconnection"
-	const bridge = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/br-comm-ch.nmconnection"
-	const kubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
-	for m, says := range map[*scene.Machine]map[string]string{
-		&trusted:   {"grep DPUMode /etc/dpf/environment": "DPUMode=trusted", ofHost: "ok", kubeconfig: "none", oob: "disabled", bridge: "auto"},
-		&zeroTrust: {"grep DPUMode /etc/dpf/environment": "DPUMode=zero-trust", ofHost: "none", kubeconfig: "for dpu-3", oob: "auto", bridge: "disabled", ofRegistry: "BFBRegistryURL=http://e2e.local:8080"},
-	} {
-		for command, want := range says {
-			has(t, ctx, *m, want, command)
-		}
+	for _, m := range machines {
+		removedByDPF(t, ctx, m)
 	}
-	hasUnits(t, ctx, trusted, "ok", "pf-monitor", "report-machineosurl")
-	hasUnits(t, ctx, zeroTrust, "none", "pf-monitor", "report-machineosurl")
-
-	removedByDPF(t, ctx, trusted)
-	removedByDPF(t, ctx, zeroTrust)
 	must(t, scene.Until(ctx, "no template of a flavor that no DPU has", func(ctx context.Context) error {
 		if _, err := theTemplate(ctx, "hbn"); err == nil {
 			return fmt.Errorf("there is one")

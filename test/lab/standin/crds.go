@@ -2,12 +2,14 @@ package standin
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -76,10 +78,39 @@ func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, err
 				return nil, err
 			}
 			delete(crd.Annotations, "feature-gate.release.openshift.io/") // its build drops it: no API server takes an empty name
+			if err := renew(crd); err != nil {
+				return nil, err
+			}
 			all = append(all, crd)
 		}
 	}
 	return all, nil
+}
+
+//go:embed dpf-26.4.yaml
+var dpfPatches []byte
+
+// renew makes a CRD of DPF's what it is in DPF 26.4.
+func renew(crd *apiextensionsv1.CustomResourceDefinition) error {
+	patches := map[string]json.RawMessage{}
+	if err := yaml.Unmarshal(dpfPatches, &patches); err != nil {
+		return err
+	}
+	patch, differs := patches[crd.Name]
+	if !differs {
+		return nil
+	}
+	schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	old, err := json.Marshal(schema.Properties)
+	if err != nil {
+		return err
+	}
+	renewed, err := jsonpatch.MergePatch(old, patch)
+	if err != nil {
+		return fmt.Errorf("patching CRD %s: %w", crd.Name, err)
+	}
+	schema.Properties = nil
+	return json.Unmarshal(renewed, &schema.Properties)
 }
 
 func readYAML(path string, into any) error {

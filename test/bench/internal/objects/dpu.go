@@ -22,12 +22,12 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 )
 
-// CreateDPU of a DPUCluster, with an installed OS.
+// CreateDPU of a DPUCluster, with an installed OS, and without a BFB, so that nobody makes a template for it.
 func CreateDPU(ctx context.Context, api client.Client, name string, cluster types.NamespacedName) error {
 	d := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": cluster.Namespace, "name": name},
 		"spec": map[string]any{
-			"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "bfb", "serialNumber": name,
+			"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "", "dpuFlavor": "flavor", "nodeEffect": map[string]any{"drain": true}, "serialNumber": name,
 			"cluster": map[string]any{"name": cluster.Name, "namespace": cluster.Namespace},
 		},
 	}}
