@@ -29,7 +29,7 @@ func (r reviewer) bridge(ctx context.Context, before runtime.Object, after *dpuv
 	if len(refused) > 0 {
 		return admission.Denied(refusal(refused))
 	}
-	return admission.Allowed("").WithWarnings(warningsOf(listed(awaited))...)
+	return admission.Allowed("").WithWarnings(warningsOf(listed(awaited), ofBridges)...)
 }
 
 // refusal is one sentence per finding: the field, what is wrong, how to mend it, and the condition that would say so.
@@ -47,7 +47,7 @@ func refusal(findings []finding.Finding) string {
 
 func listed(findings []finding.Finding) (all []preflight.Finding) {
 	for _, f := range findings {
-		all = append(all, preflight.Finding{Code: f.Reason, Field: f.Field, Reason: f.Message})
+		all = append(all, preflight.Finding{Code: f.Reason, Condition: f.Condition, Field: f.Field, Reason: f.Message})
 	}
 	return all
 }

@@ -125,5 +125,5 @@ func (r reviewer) warnings(ctx context.Context, before, after *v1alpha1.Infra) [
 		return []string{notJudged}
 	}
 	planned := r.plan(seen.Input)
-	return warningsOf(append(preflight.Of(seen.Input, planned).Findings, r.interruptions(ctx, before, after, planned)...))
+	return warningsOf(append(preflight.Of(seen.Input, planned).Findings, r.interruptions(ctx, before, after, planned)...), ofInfras)
 }

@@ -8,10 +8,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -32,6 +37,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/preflight"
+	"github.com/cldmnky/oooi/internal/render"
 )
 
 func TestAWarningIsOneLineForATerminal(t *testing.T) {
@@ -39,15 +45,53 @@ func TestAWarningIsOneLineForATerminal(t *testing.T) {
 	g.Expect(warning(preflight.Finding{Code: "NoTimeSource", Field: "spec.networkConfig.ntpServers", Reason: "the VLAN has no clock"})).
 		To(Equal("NoTimeSource spec.networkConfig.ntpServers: the VLAN has no clock"))
 	g.Expect(warning(preflight.Finding{Code: "C", Reason: "one\ntwo\x00"})).To(Equal("C: one two "))
-	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("a", 253)})).To(And(HaveLen(256), HaveSuffix("a")))
-	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("a", 254)})).To(And(HaveLen(256), HaveSuffix("a…")))
-	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("ä", 200)})).To(And(HaveLen(256), HaveSuffix("ä…")))
+	g.Expect(shortened(strings.Repeat("a", 256), "rest")).To(Equal(strings.Repeat("a", 256)))
+	g.Expect(shortened(strings.Repeat("a", 257), "rest")).To(And(HaveLen(256), HaveSuffix("a… (rest)")))
+	g.Expect(shortened("C: "+strings.Repeat("ä", 200), "rest")).To(And(HaveLen(255), HaveSuffix("ä… (rest)")))
+	g.Expect(shortened("C: one two; "+strings.Repeat("three ", 50), "rest")).To(HaveSuffix(" three… (rest)"))
+	g.Expect(shortened(strings.Repeat("one ", 40)+"two; run: "+strings.Repeat("three", 40), "rest")).To(HaveSuffix(" two; run… (rest)"))
+}
+
+// Of each example the warning has all that the finding says. Of many at once each ends where a sentence does, and names an anchor that there is.
+func TestNoWarningLosesItsMend(t *testing.T) {
+	page, err := os.ReadFile("../../" + ofInfras)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	examples, err := filepath.Glob("../../examples/preflight/*/fails.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	cut := 0
+	for _, file := range examples {
+		objects, _, err := render.Files(nil, []string{file})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for _, r := range preflight.All(objects, input.Settings{}) {
+			for _, f := range r.Findings {
+				if f.Condition == finding.Provisioned {
+					continue // an event
+				}
+				g, whole := NewWithT(t), warning(f)
+				g.Expect(whole).To(HaveSuffix(f.Reason), file)
+				g.Expect(warningsOf([]preflight.Finding{f}, ofInfras)).To(Equal([]string{whole}))
+				many := warningsOf(slices.Repeat([]preflight.Finding{f}, most), ofInfras)
+				if many[0] == whole {
+					continue
+				}
+				cut++
+				begin, rest, _ := strings.Cut(many[0], "… (")
+				g.Expect(many[0]).To(WithTransform(utf8.RuneCountInString, BeNumerically("<=", widest)))
+				g.Expect(whole).To(MatchRegexp("^" + regexp.QuoteMeta(begin) + "[;.: ]"))
+				g.Expect(rest).To(Equal(fmt.Sprintf("whole: condition %s; what to do: docs/reference/findings.md#%s)", f.Condition, f.Code)))
+				g.Expect(string(page)).To(ContainSubstring(`<a id="` + f.Code + `"></a>`))
+			}
+		}
+	}
+	NewWithT(t).Expect(cut).To(BeNumerically(">", 10))
+	interruption := preflight.Finding{Code: interrupts, Reason: strings.Repeat("words ", 100)}
+	NewWithT(t).Expect(warningsOf(slices.Repeat([]preflight.Finding{interruption}, most), ofInfras)).To(HaveEach(HaveSuffix(" words… (whole: oooi diff)")))
 }
 
 func TestManyFindingsAreCounted(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(warningsOf(make([]preflight.Finding, 10))).To(HaveLen(10))
-	g.Expect(warningsOf(make([]preflight.Finding, 11))).To(And(HaveLen(10), ContainElement(HavePrefix("2 more findings: "))))
+	g.Expect(warningsOf(make([]preflight.Finding, 10), ofInfras)).To(HaveLen(10))
+	g.Expect(warningsOf(make([]preflight.Finding, 11), ofInfras)).To(And(HaveLen(10), ContainElement(HavePrefix("2 more findings: "))))
 }
 
 func TestTheWorstIsWarnedOfFirst(t *testing.T) {
@@ -55,7 +99,7 @@ func TestTheWorstIsWarnedOfFirst(t *testing.T) {
 		return preflight.Finding{Code: code, Severity: s}
 	}
 	all := []preflight.Finding{f("Note", finding.Warning), f("Awaited", finding.Waiting), f("Many", finding.Refused), f("Many", finding.Refused), f("Off", finding.Failing)}
-	NewWithT(t).Expect(warningsOf(all)).To(Equal([]string{"Many: ", "Off: ", "Many: ", "Awaited: ", "Note: "}))
+	NewWithT(t).Expect(warningsOf(all, ofInfras)).To(Equal([]string{"Many: ", "Off: ", "Many: ", "Awaited: ", "Note: "}))
 }
 
 // The API server drops what exceeds 4096 bytes, from the end (apiserver, pkg/endpoints/filters/warning.go).
@@ -99,9 +143,10 @@ func TestEveryWarningFitsAHeader(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		octets := rapid.SliceOfN(rapid.Byte(), 0, 400)
 		f := preflight.Finding{Code: "C", Field: string(octets.Draw(t, "field")), Reason: string(octets.Draw(t, "reason")) + rapid.String().Draw(t, "more")}
-		text := warning(f)
-		if _, err := netutil.NewWarningHeader(299, "-", text); err != nil || len(text) > widest {
-			t.Fatalf("%d bytes, %v: %q", len(text), err, text)
+		for _, text := range []string{warning(f), shortened(warning(f), "rest")} {
+			if _, err := netutil.NewWarningHeader(299, "-", text); err != nil {
+				t.Fatalf("%v: %q", err, text)
+			}
 		}
 	})
 }
