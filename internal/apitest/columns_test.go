@@ -77,23 +77,26 @@ func row(t *testing.T, version, resource string) map[string]any {
 
 func TestALeaseIsListedWithTheStagesOfItsWorker(t *testing.T) {
 	g := NewWithT(t)
-	lease := object(read[map[string]map[string]any](t, "testdata/base.yaml")["DHCPLease"])
+	spec := map[string]any{"hostname": "worker-1", "expirationTime": "2030-01-01T00:00:00Z", "vmRef": map[string]any{"namespace": "vms", "name": "w1", "uid": "1"}}
+	lease := object(merged(read[map[string]map[string]any](t, "testdata/base.yaml")["DHCPLease"], map[string]any{"spec": spec}))
 	g.Expect(api.Create(t.Context(), lease)).To(Succeed())
 	defer func() { g.Expect(api.Delete(t.Context(), lease)).To(Succeed()) }()
 	generation := lease.GetGeneration()
+	// From ten minutes on an age is told without seconds.
 	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format(metav1.RFC3339Micro) }
 	lease.Object["status"] = map[string]any{"client": "02:00:00:00:00:01", "stages": []any{
-		map[string]any{"name": "NameAsked", "firstTime": at(10 * time.Minute), "serverName": "ignition.c1.example.com"},
-		map[string]any{"name": "IgnitionHello", "firstTime": at(9 * time.Minute), "result": "Forwarded", "receivedBytes": int64(51200)},
-		map[string]any{"name": "UnmatchedHello", "firstTime": at(8 * time.Minute), "serverName": "registry.example.com"},
+		map[string]any{"name": "NameAsked", "firstTime": at(15 * time.Minute), "serverName": "ignition.c1.example.com"},
+		map[string]any{"name": "IgnitionHello", "firstTime": at(14 * time.Minute), "result": "Forwarded", "receivedBytes": int64(51200)},
+		map[string]any{"name": "APIHello", "firstTime": at(13 * time.Minute), "result": "Forwarded", "receivedBytes": int64(1)},
+		map[string]any{"name": "KonnectivityHello", "firstTime": at(12 * time.Minute), "result": "Forwarded", "receivedBytes": int64(2)},
+		map[string]any{"name": "NodeReady", "firstTime": at(11 * time.Minute)},
+		map[string]any{"name": "UnmatchedHello", "firstTime": at(10 * time.Minute), "serverName": "registry.example.com"},
 	}}
 	g.Expect(api.Status().Update(t.Context(), lease)).To(Succeed())
 	g.Expect(lease.GetGeneration()).To(Equal(generation), "the spec is DHCP's alone")
 	cells := row(t, "hostedcluster.densityops.com/v1alpha1", "dhcpleases")
-	for _, other := range []string{"Name", "IP", "MAC", "Hostname", "VM", "State", "Expires"} {
-		delete(cells, other)
-	}
 	g.Expect(cells).To(Equal(map[string]any{
-		"Asked": "10m", "Ignition": "9m", "Ignition-Bytes": 51200.0, "API": nil, "Konnectivity": nil, "Node-Ready": nil, "Unmatched": "registry.example.com",
+		"Name": lease.GetName(), "IP": "192.168.100.50", "MAC": "52:54:00:00:00:01", "Hostname": "worker-1", "VM": "w1", "State": "Bound", "Expires": "2030-01-01T00:00:00Z",
+		"Asked": "15m", "Ignition": "14m", "Ignition-Bytes": 51200.0, "API": "13m", "Konnectivity": "12m", "Node-Ready": "11m", "Unmatched": "registry.example.com",
 	}))
 }
