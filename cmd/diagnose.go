@@ -102,5 +102,10 @@ func nobody(namespace, name string, unread map[string]bool) error {
 	if len(unread) > 0 {
 		return fmt.Errorf("no Infra in namespace %s is called %s, and no worker that was read; not read were %s", namespace, name, strings.Join(slices.Sorted(maps.Keys(unread)), "; "))
 	}
-	return fmt.Errorf("no Infra in namespace %s is called %s, and no worker of one: choose the Infra's namespace with -n", namespace, name)
+	return elsewhere(namespace, name, ", and no worker of one")
+}
+
+// elsewhere says that no Infra of the namespace has a name, and what to do.
+func elsewhere(namespace, name, nor string) error {
+	return fmt.Errorf("no Infra in namespace %s is called %s%s: choose the Infra's namespace with -n", namespace, name, nor)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -53,7 +54,11 @@ func pageOf(cmd *cobra.Command, cluster *clusterFlags, name string) (page pictur
 	ctx, cancel := context.WithTimeout(cmd.Context(), perInfra)
 	defer cancel()
 	var infra v1alpha1.Infra
-	if err := api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &infra); err != nil {
+	err = api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &infra)
+	if apierrors.IsNotFound(err) {
+		return page, elsewhere(namespace, name, "")
+	}
+	if err != nil {
 		return page, err
 	}
 	return picture.Of(seen(cmd.Context(), apiServer, api, &infra)), nil

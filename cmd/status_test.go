@@ -46,5 +46,5 @@ code oooi status c2 -n clusters`)
 		MatchRegexp(`exit 1\nInfra clusters/c1  fail\n  PoolExhausted: PoolExhausted for a test\n\nVLAN 192.168.100.0/24 \(clusters/v\)`),
 		ContainSubstring("Infra c1 is not ready"),
 		MatchRegexp(`exit 0\nInfra clusters/c1  ok\n  Serving for a test`),
-		MatchRegexp(`infras.hostedcluster.densityops.com "c2" not found`)))
+		MatchRegexp(`exit 2\nno Infra in namespace clusters is called c2: choose the Infra's namespace with -n`)))
 }
