@@ -2,6 +2,7 @@ package diagnosecli
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -9,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -24,8 +24,8 @@ var kubevirt = schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}
 
 // machine is what we read of a VirtualMachine or a VirtualMachineInstance.
 type machine struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
+	metadata `json:"metadata"`
+	Spec     struct {
 		instance `json:",inline"`
 		Template *struct {
 			Spec instance `json:"spec"`
@@ -44,6 +44,14 @@ type machine struct {
 			MAC  string `json:"mac"`
 		} `json:"interfaces"`
 	} `json:"status"`
+}
+
+// metadata without what is large: annotations and managed fields.
+type metadata struct {
+	Name              string            `json:"name"`
+	Labels            map[string]string `json:"labels"`
+	CreationTimestamp metav1.Time       `json:"creationTimestamp"`
+	DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
 }
 
 type instance struct {
@@ -93,22 +101,43 @@ func (r reader) machines() (all step.Read[[]diagnose.Machine]) {
 const machinesAtOnce = 50
 
 func (r reader) ofKubeVirt(kind, resource string) (all []machine, unread string) {
-	list := unstructured.UnstructuredList{}
+	var list machineList
 	for {
 		list.SetGroupVersionKind(kubevirt.WithKind(kind + "List"))
 		if unread := r.list(&list, r.controlPlane, resource, client.Limit(machinesAtOnce), client.Continue(list.GetContinue())); unread != "" {
 			return nil, unread
 		}
-		for _, u := range list.Items {
-			var m machine
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &m) == nil {
-				all = append(all, m)
-			}
-		}
+		all = append(all, list.machines...)
 		if list.GetContinue() == "" {
 			return all, ""
 		}
 	}
+}
+
+// machineList is decoded without the maps of an UnstructuredList, which take many times as much memory as what we read of them.
+type machineList struct {
+	unstructured.UnstructuredList
+	machines []machine
+}
+
+// UnmarshalJSON leaves out a machine that is none as we know them.
+func (l *machineList) UnmarshalJSON(text []byte) error {
+	var list struct {
+		Metadata metav1.ListMeta   `json:"metadata"`
+		Items    []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	l.SetContinue(list.Metadata.Continue)
+	l.machines = nil
+	for _, item := range list.Items {
+		var m machine
+		if json.Unmarshal(item, &m) == nil {
+			l.machines = append(l.machines, m)
+		}
+	}
+	return nil
 }
 
 // ofMachine is a VirtualMachine with its instance; nil if it has none.
