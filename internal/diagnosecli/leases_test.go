@@ -74,11 +74,11 @@ func TestLeasesAreReadInPartsAndSoManyOnly(t *testing.T) {
 		g.Expect(l.ManagedFields).To(BeNil())
 		g.Expect(l.Spec.History).To(BeNil())
 	}
-	f = diagnosecli.Glance(ctx, reader, one, time.Now())
+	f = diagnosecli.Glance(ctx, reader, one, time.Now(), nil)
 	g.Expect(f.Leases.Unread).To(Equal("there are more than 4000; see oooi diagnose and oooi leases list"))
 	g.Expect(f.Leases.Is).To(BeEmpty())
 	g.Expect(admin.Delete(ctx, lease(most))).To(Succeed())
-	f = diagnosecli.Glance(ctx, reader, one, time.Now())
+	f = diagnosecli.Glance(ctx, reader, one, time.Now(), nil)
 	g.Expect(f.Leases.Unread).To(BeEmpty())
 	g.Expect(f.Leases.Is).To(HaveLen(most))
 }

@@ -54,6 +54,20 @@ type reader struct {
 	controlPlane string
 	// kubelets says whether they are asked for their health. Who reads again and again asks none, and reads so many leases only.
 	kubelets bool
+	share    Share
+}
+
+// Share reads a part that is as large as there are workers, or returns it as somebody read it a moment ago who had the right to. Nobody changes it.
+type Share func(part string, read func(client.Reader) any) any
+
+func shared[T any](r reader, part string, read func(reader) T) T {
+	if r.share == nil {
+		return read(r)
+	}
+	return r.share(part, func(api client.Reader) any {
+		r.api = api
+		return read(r)
+	}).(T)
 }
 
 // See reads an Infra's surroundings. What cannot be read is said in its place.
@@ -61,9 +75,9 @@ func See(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time
 	return reader{ctx: ctx, api: api, infra: infra, kubelets: true}.see(now)
 }
 
-// Glance is See for who reads again and again: no kubelet is asked, and more leases than a page can show are not read.
-func Glance(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time.Time) diagnose.Facts {
-	return reader{ctx: ctx, api: api, infra: infra}.see(now)
+// Glance is See for who reads again and again: no kubelet is asked, and more leases than a page can show are not read. Share may be nil.
+func Glance(ctx context.Context, api client.Reader, infra *v1alpha1.Infra, now time.Time, share Share) diagnose.Facts {
+	return reader{ctx: ctx, api: api, infra: infra, share: share}.see(now)
 }
 
 func (r reader) see(now time.Time) diagnose.Facts {
@@ -83,7 +97,7 @@ func (r reader) see(now time.Time) diagnose.Facts {
 		func() {
 			f.Proxy = object[v1alpha1.ProxyServer](r, r.child(names.ProxyServer), "proxyservers.hostedcluster.densityops.com")
 		},
-		func() { f.Leases = r.leases() },
+		func() { f.Leases = shared(r, "leases", reader.leases) },
 		func() { f.NodePools = r.nodePools() },
 		func() {
 			list, why := read[nad.List](r, "", "network-attachment-definitions.k8s.cni.cncf.io")
@@ -93,7 +107,7 @@ func (r reader) see(now time.Time) diagnose.Facts {
 		func() { f.Policies = r.policies() },
 		func() { f.Tokens = r.tokens() },
 		func() { f.Refusals = r.refusals() },
-		func() { f.Machines = r.machines() },
+		func() { f.Machines = shared(r, "machines", reader.machines) },
 	)
 	f.Hosted = r.hosted(f.HostedCluster, f.Machines.Is)
 	return f

@@ -10,11 +10,13 @@ import (
 const (
 	// pause is how long nothing is read between two readings, and idle how long a feed goes on with no viewer: a page that was just sent
 	// asks for its changes.
-	pause = time.Second
+	pause = 500 * time.Millisecond
 	idle  = 5 * time.Second
 	// pausesTake is how many times as long as a reading the pause after it is, at least: where readings take long, they are fewer.
 	pausesTake = 2
 )
+
+func dueAfter(took time.Duration) time.Duration { return max(pause, pausesTake*took) }
 
 // feeds are what is being read, by key.
 type feeds struct {
@@ -91,7 +93,7 @@ func (f *feeds) run(ctx context.Context, one *feed) {
 		<-f.reading
 		one.set(state{show, err})
 		select {
-		case <-time.After(max(pause, pausesTake*time.Since(began))):
+		case <-time.After(dueAfter(time.Since(began))):
 		case <-ctx.Done():
 			return
 		}

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,23 +61,36 @@ func (g guard) List(ctx context.Context, into client.ObjectList, options ...clie
 }
 
 func (g guard) judge(verb string, of runtime.Object, namespace, name string) error {
-	gvk, err := apiutil.GVKForObject(of, g.api.Scheme())
+	r, err := g.needs(verb, of, namespace)
 	if err != nil {
 		return err
+	}
+	if !g.granted[r] {
+		return apierrors.NewForbidden(schema.GroupResource{Group: r.group, Resource: r.resource}, name, errors.New("you may not "+verb+" it"))
+	}
+	return nil
+}
+
+// needs is the right that reading an object, or a list, takes.
+func (g guard) needs(verb string, of runtime.Object, namespace string) (right, error) {
+	gvk, err := apiutil.GVKForObject(of, g.api.Scheme())
+	if err != nil {
+		return right{}, err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
-		return errSecrets
+		return right{}, errSecrets
 	}
 	at, err := g.api.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return err
+		return right{}, err
 	}
 	if at.Scope.Name() == meta.RESTScopeNameRoot {
 		namespace = ""
 	}
-	if !g.granted[right{verb, gvk.Group, at.Resource.Resource, namespace}] {
-		return apierrors.NewForbidden(at.Resource.GroupResource(), name, errors.New("you may not "+verb+" it"))
-	}
-	return nil
+	return right{verb, gvk.Group, at.Resource.Resource, namespace}, nil
+}
+
+func (g guard) all(rights []right) bool {
+	return !slices.ContainsFunc(rights, func(r right) bool { return !g.granted[r] })
 }

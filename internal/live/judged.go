@@ -31,6 +31,7 @@ type Reviews struct {
 	asking *share.Places[string]
 	users  *remembered[[sha256.Size]byte, authenticationv1.UserInfo]
 	rights *remembered[string, bool]
+	parts  *parts
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 
 // NewReviews reads without a cache: a cache of all leases would take more memory than the manager has.
 func NewReviews(api client.Client, reviews kubernetes.Interface, now func() time.Time) *Reviews {
-	return &Reviews{api, reviews, now, share.New[string](mostAsking, ofOneAddress), remember[[sha256.Size]byte, authenticationv1.UserInfo](), remember[string, bool]()}
+	return &Reviews{api, reviews, now, share.New[string](mostAsking, ofOneAddress), remember[[sha256.Size]byte, authenticationv1.UserInfo](), remember[string, bool](), newParts()}
 }
 
 // Who asks, by the bearer token of the request, or the one that a proxy adds that has signed somebody in.
@@ -143,7 +144,8 @@ func (v *Reviews) infra(ctx context.Context, user authenticationv1.UserInfo, of 
 		return "", nil, err
 	}
 	granted[get] = true
-	return of.String() + "\n" + keyOf(granted), Infra(guard{v.api, granted}, of, v.now), nil
+	may := guard{v.api, granted}
+	return of.String() + "\n" + keyOf(granted), Infra(may, of, v.now, v.parts.of(of, may)), nil
 }
 
 func (v *Reviews) overview(ctx context.Context, user authenticationv1.UserInfo) (string, Reader, error) {

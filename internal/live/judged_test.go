@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +33,10 @@ const canary = "canary-of-a-token"
 var cluster *envtest.Cluster
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(serves); config != "" {
+		fmt.Fprintln(os.Stderr, serve(config))
+		os.Exit(1)
+	}
 	envtest.Main(m, false, func(c *envtest.Cluster) error {
 		cluster = c
 		return nil
@@ -83,12 +87,16 @@ func (g ground) create(all ...client.Object) {
 // leases are of workers worker-NAMESPACE-NUMBER.
 func (g ground) leases(namespace string, numbers ...int) {
 	for _, i := range numbers {
-		ip := fmt.Sprintf("192.168.%d.%d", 100+i/200, i%200+1)
+		ip := ipOf(i)
 		g.create(&v1alpha1.DHCPLease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c1-dhcp-" + ip, Labels: map[string]string{names.LabelInfra: "c1"}},
-			Spec: v1alpha1.DHCPLeaseSpec{IP: v1alpha1.IPv4Address(ip), MAC: v1alpha1.MACAddress(fmt.Sprintf("52:54:00:00:%02x:%02x", i/256, i%256)), Hostname: fmt.Sprintf("worker-%s-%d", namespace, i),
+			Spec: v1alpha1.DHCPLeaseSpec{IP: v1alpha1.IPv4Address(ip), MAC: v1alpha1.MACAddress(macOf(i)), Hostname: fmt.Sprintf("worker-%s-%d", namespace, i),
 				ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))}})
 	}
 }
+
+func ipOf(worker int) string { return fmt.Sprintf("192.168.%d.%d", 100+worker/200, worker%200+1) }
+
+func macOf(worker int) string { return fmt.Sprintf("52:54:00:00:%02x:%02x", worker/256, worker%256) }
 
 // user is a new one, with rights in one namespace, or in all ("*"); each is "verb resource…". It returns the user's token.
 func (g ground) user(name, namespace string, rights ...string) string {
@@ -197,37 +205,6 @@ func TestAViewerSeesWhatHeMayRead(t *testing.T) {
 	g.Expect(g.ask("/infras/a/c1", "X-Forwarded-User", "system:admin").StatusCode).To(Equal(http.StatusUnauthorized), "a name is no proof")
 }
 
-// Ten viewers of 500 workers share what is read: the manager does not grow by more than 20 MiB, and each is told at once.
-func TestManyViewersShareAReading(t *testing.T) {
-	g := newGround(t, "crowd")
-	var numbers []int
-	for i := range 499 {
-		numbers = append(numbers, i+2)
-	}
-	g.leases("crowd", numbers...)
-	const viewers = 10
-	before := heap()
-	var streams []*bufio.Reader
-	for i := range viewers {
-		token := g.user(fmt.Sprint("viewer-", i), "crowd", "get infras", "list infras dhcpleases")
-		var stream *http.Response
-		g.Eventually(func() int {
-			stream = g.ask("/infras/crowd/c1/events", "Authorization", "Bearer "+token)
-			return stream.StatusCode
-		}, time.Minute).Should(Equal(http.StatusOK))
-		streams = append(streams, bufio.NewReader(stream.Body))
-		g.Expect(next(streams[i], "")).To(ContainSubstring("worker-crowd-1"))
-	}
-	t.Logf("%d viewers: %d KiB more", viewers, (heap()-before)>>10)
-	g.Expect(heap() - before).To(BeNumerically("<", 20<<20))
-	began := time.Now()
-	g.leases("crowd", 600)
-	for _, s := range streams {
-		g.Expect(next(s, "worker-crowd-600")).NotTo(BeEmpty())
-	}
-	t.Logf("told after %s", time.Since(began))
-}
-
 // next is the next event with a text; empty at the end of the stream.
 func next(stream *bufio.Reader, text string) string {
 	for {
@@ -239,11 +216,4 @@ func next(stream *bufio.Reader, text string) string {
 			return line
 		}
 	}
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -21,7 +21,7 @@ func Own(api client.Reader, namespace string, now func() time.Time) func(*http.R
 	return func(*http.Request) (Viewer, error) {
 		return Viewer{Name: "own", Sees: func(ctx context.Context, of types.NamespacedName) (string, Reader, error) {
 			if of.Name != "" {
-				return of.String(), Infra(api, of, now), refused(api.Get(ctx, of, &v1alpha1.Infra{}))
+				return of.String(), Infra(api, of, now, nil), refused(api.Get(ctx, of, &v1alpha1.Infra{}))
 			}
 			one := []string{""}
 			err := api.List(ctx, &v1alpha1.InfraList{}, client.Limit(1))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +24,8 @@ import (
 // patience for the reading of one page.
 const patience = 9 * time.Second
 
-// Infra reads one, with the API server's time.
-func Infra(api client.Reader, of types.NamespacedName, now func() time.Time) Reader {
+// Infra reads one, with the API server's time. Only what is looked at is drawn, once for all who look.
+func Infra(api client.Reader, of types.NamespacedName, now func() time.Time, share diagnosecli.Share) Reader {
 	return func(ctx context.Context) (Shown, error) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -32,13 +33,13 @@ func Infra(api client.Reader, of types.NamespacedName, now func() time.Time) Rea
 		if err := api.Get(ctx, of, &infra); err != nil {
 			return nil, refused(err)
 		}
-		page := picture.Of(diagnosecli.Glance(ctx, api, &infra, now()))
-		whole := page.Document()
+		facts := diagnosecli.Glance(ctx, api, &infra, now(), share)
+		whole := sync.OnceValue(func() picture.Document { return picture.Of(facts).Document() })
 		return func(worker string) picture.Document {
 			if worker != "" {
-				return page.Worker(worker)
+				return picture.Of(facts).Worker(worker)
 			}
-			return whole
+			return whole()
 		}, nil
 	}
 }

@@ -42,7 +42,8 @@ type Refusal struct {
 
 func (r Refusal) Error() string { return r.Says }
 
-// The most that there can be at a time. A page of 500 workers takes 3 MiB, and is shared by all who see it alike.
+// The most that there can be at a time. A page of 500 workers is shared by all who see it alike; ten for viewers of other rights than each other take
+// 20 MiB at most.
 const (
 	mostStreams  = 64
 	mostPages    = 64 // that are being sent

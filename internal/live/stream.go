@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -33,7 +34,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, of shows) error 
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	defer func() { _ = control.SetWriteDeadline(time.Now().Add(s.writing)) }() // what ends the answer is written after this
-	if err := s.event(w, control, fmt.Sprintf("retry: %d\n\n", again.Milliseconds())); err != nil {
+	if err := s.event(w, control, fmt.Appendf(nil, "retry: %d\n\n", again.Milliseconds())); err != nil {
 		return nil //nolint:nilerr // who has gone needs no answer
 	}
 	return s.changes(ctx, w, control, of, cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("have")))
@@ -48,7 +49,7 @@ func (s *Server) changes(ctx context.Context, w http.ResponseWriter, control *ht
 			return nil //nolint:nilerr // its time is over
 		}
 		number = next
-		text, is := "", error(nil)
+		text, is := []byte(nil), error(nil)
 		if errors.As(err, &Refusal{}) {
 			return nil // the browser asks again, and is told
 		} else if err != nil {
@@ -62,24 +63,29 @@ func (s *Server) changes(ctx context.Context, w http.ResponseWriter, control *ht
 		if is != nil {
 			return is
 		}
-		if text != "" && s.event(w, control, text) != nil {
+		if text != nil && s.event(w, control, text) != nil {
 			return nil //nolint:nilerr // who has gone needs no answer
 		}
 	}
 }
 
-// message is an event whose data is JSON, which has no line break.
-func message(fields string, data any) (string, error) {
-	text, err := json.Marshal(data)
-	return fmt.Sprintf("%sdata: %s\n\n", fields, text), err
+// message is an event whose data is JSON, which has no line break before its end. Its HTML is as it is: in an event, nothing reads it as such.
+func message(fields string, data any) ([]byte, error) {
+	var text bytes.Buffer
+	text.WriteString(fields + "data: ")
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false)
+	err := to.Encode(data)
+	text.WriteByte('\n')
+	return text.Bytes(), err
 }
 
 // event writes one. Over HTTP/2 a deadline also ends a stream to which nothing is written, so none is left between two events.
-func (s *Server) event(w http.ResponseWriter, control *http.ResponseController, text string) error {
+func (s *Server) event(w http.ResponseWriter, control *http.ResponseController, text []byte) error {
 	if err := control.SetWriteDeadline(time.Now().Add(s.writing)); err != nil {
 		return err
 	}
-	if _, err := w.Write([]byte(text)); err != nil {
+	if _, err := w.Write(text); err != nil {
 		return err
 	}
 	if err := control.Flush(); err != nil {

@@ -7,8 +7,10 @@ import (
 	"html/template"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"unique"
 
 	"github.com/cldmnky/oooi/internal/step"
 )
@@ -34,7 +36,6 @@ func asset(name string) []byte {
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plain":   step.Plain,
 	"outcome": outcomeOf,
-	"cells":   cells,
 	"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // it is embedded
 	"mapFree": mapFree,
 	"mapX":    func(i int) int { return i % mapColumns * mapPitch }, "mapY": func(i int) int { return i / mapColumns * mapPitch },
@@ -131,19 +132,25 @@ func (d Document) Rest(to io.Writer) error {
 	return templates.ExecuteTemplate(to, "end", d)
 }
 
-// Section is a part of a document. Its Rows are parts of it that can change alone; before and after are around them.
+// Section is a part of a document. Its rows are parts of it that can change alone; before and after are around them.
 type Section struct {
 	ID            string
-	Rows          []Part
+	rows          []row
 	before, after template.HTML
+}
+
+// row is in memory once, however many documents have it: the next reading's, and those of viewers with other rights, have mostly the same.
+type row struct {
+	id   string
+	html unique.Handle[template.HTML]
 }
 
 func (s Section) write(to io.Writer) error {
 	if _, err := io.WriteString(to, string(s.before)); err != nil {
 		return err
 	}
-	for _, row := range s.Rows {
-		if _, err := io.WriteString(to, string(row.HTML)); err != nil {
+	for _, row := range s.rows {
+		if _, err := io.WriteString(to, string(row.html.Value())); err != nil {
 			return err
 		}
 	}
@@ -171,25 +178,25 @@ func Changes(old, now []Section) (all []Part) {
 	}
 	for _, s := range now {
 		before := was[s.ID]
-		if s.before != before.before || s.after != before.after || !sameRows(before.Rows, s.Rows) {
+		if s.before != before.before || s.after != before.after || !sameRows(before.rows, s.rows) {
 			all = append(all, s.part())
 			continue
 		}
-		for i, row := range s.Rows {
-			if row.HTML != before.Rows[i].HTML {
-				all = append(all, row)
+		for i, row := range s.rows {
+			if row.html != before.rows[i].html {
+				all = append(all, Part{row.id, row.html.Value()})
 			}
 		}
 	}
 	return all
 }
 
-func sameRows(a, b []Part) bool {
+func sameRows(a, b []row) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
-		if a[i].ID != b[i].ID {
+		if a[i].id != b[i].id {
 			return false
 		}
 	}
@@ -206,29 +213,30 @@ func drawn(name string, of any) template.HTML {
 
 func section(name string, of any) Section { return Section{ID: name, before: drawn(name, of)} }
 
-// cells of outcomes, of which an Infra has ten thousand: html/template would take most of the time that a page takes.
-func cells(all []step.Outcome) template.HTML {
+// row of the boot wall. html/template would take most of the time that a page takes, for ten thousand cells.
+func (w Worker) row(id, path string) template.HTML {
 	var out strings.Builder
-	for _, o := range all {
+	text := func(s string) string { return template.HTMLEscapeString(step.Plain(s)) }
+	fmt.Fprintf(&out, `<tr id="%s"><th scope="row"><a id="%[1]s-link" href="%s">%s</a></th><td>%s</td><td class="stands %s">%s</td>`,
+		template.HTMLEscapeString(id), template.HTMLEscapeString(path), text(w.Name), text(w.Address), w.State, text(w.Stands()))
+	for _, o := range slices.Concat(w.Cells, w.Seen) {
 		if o == "" {
 			out.WriteString("<td></td>")
 		} else {
 			out.WriteString(`<td class="` + string(o) + `">` + string(o) + "</td>")
 		}
 	}
-	return template.HTML(out.String()) //nolint:gosec // an Outcome is a word of ours
+	out.WriteString("</tr>\n")
+	return template.HTML(out.String()) //nolint:gosec // what others have written is escaped; the rest are words of ours
 }
 
 // Document of an Infra.
 func (p Page) Document() Document {
-	wall := Section{ID: "wall", before: drawn("wall", p), after: drawn("wall-end", p), Rows: make([]Part, len(p.Workers))}
+	wall := Section{ID: "wall", before: drawn("wall", p), after: drawn("wall-end", p), rows: make([]row, len(p.Workers))}
 	path := "infras/" + p.Namespace + "/" + p.Name
 	for i, w := range p.Workers {
 		id := "w-" + w.Name
-		wall.Rows[i] = Part{id, drawn("row", struct {
-			Worker
-			ID, Path string
-		}{w, id, "../../" + workerPath(path, w.Name)})}
+		wall.rows[i] = row{id, unique.Make(w.row(id, "../../"+workerPath(path, w.Name)))}
 	}
 	return Document{
 		FrameOf(p.Namespace, p.Name, ""),

@@ -123,7 +123,7 @@ func Of(f diagnose.Facts) Page {
 	paths := diagnose.Paths(f)
 	p.SeenStages = seenOf(paths)
 	for _, path := range paths {
-		w := row(path, p.Stages, p.SeenStages)
+		w := workerOf(path, p.Stages, p.SeenStages)
 		p.Count[w.State]++
 		if len(p.Workers) < mostDrawn {
 			p.Workers = append(p.Workers, w)
@@ -203,7 +203,7 @@ func upstreams(f diagnose.Facts) (all []Upstream) {
 	return all
 }
 
-func row(path diagnose.Path, stages []string, seenStages []SeenStage) Worker {
+func workerOf(path diagnose.Path, stages []string, seenStages []SeenStage) Worker {
 	w := Worker{Name: path.Worker, Address: path.Address, State: Joined, Cells: make([]step.Outcome, len(stages)), Seen: seen(path.Seen, seenStages), Steps: path.Steps}
 	for _, s := range path.Steps {
 		w.Cells[slices.Index(stages, s.Name)] = s.Outcome
