@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -103,6 +105,24 @@ func (b *tab) axe(source string) {
 	}
 }
 
+// count elements of a role, as they are told to who does not see the page: rows of the boot wall are laid out as grids.
+func (b *tab) count(role string) (all int) {
+	b.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		tree, err := cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		if err != nil {
+			return err
+		}
+		for _, n := range tree.Nodes {
+			if n.Role != nil && string(n.Role.Value) == strconv.Quote(role) {
+				all++
+			}
+		}
+		return nil
+	}))
+	return all
+}
+
 func TestAPageIsForEverybody(t *testing.T) {
 	g := newGround(t)
 	g.cluster("c1")
@@ -128,6 +148,9 @@ func TestAPageIsForEverybody(t *testing.T) {
 		}
 	}
 	b.open(g.url + "infras/c1/c1")
+	if cells := b.count("cell"); cells < 8*18 {
+		t.Errorf("%d cells are told to who does not see the page", cells)
+	}
 	b.await(`document.getElementById('w-c1-w000-link').focus() ?? true`)
 	b.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	at := ""
