@@ -42,6 +42,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 		r.hosted.Approvals.Forget(req.NamespacedName)
 		r.hosted.Downloads.Forget(req.NamespacedName)
 		r.hosted.Lookups.Follow(req.NamespacedName, nil)
+		r.hosted.OVN.Follow(req.NamespacedName, nil)
 	}
 	if err != nil || b == nil || r.status.Overtook(b) {
 		return ctrl.Result{}, err

@@ -24,6 +24,7 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 	r.hosted.Approvals.Forget(client.ObjectKeyFromObject(b))
 	r.hosted.Downloads.Forget(client.ObjectKeyFromObject(b))
 	r.hosted.Lookups.Follow(client.ObjectKeyFromObject(b), nil)
+	r.hosted.OVN.Follow(client.ObjectKeyFromObject(b), nil)
 	if !slices.Contains(b.Finalizers, names.BridgeFinalizer) {
 		return ctrl.Result{}, nil
 	}

@@ -51,11 +51,11 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := namedwatch.New(core, wake.wake)
-	p.hosted.Lookups = registry.New(tokens(core), wake.wake)
-	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Lookups: p.hosted.Lookups, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
+	p.hosted.Lookups, p.hosted.OVN = registry.New(tokens(core), wake.wake), registry.New(nil, wake.wake)
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Lookups: p.hosted.Lookups, OVN: p.hosted.OVN, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
 	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
 	p.hosted.Downloads = ignition.New(core, wake.wake)
-	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals), p.manager.Add(p.hosted.Downloads), p.manager.Add(p.hosted.Lookups)); err != nil {
+	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals), p.manager.Add(p.hosted.Downloads), p.manager.Add(p.hosted.Lookups), p.manager.Add(p.hosted.OVN)); err != nil {
 		return err
 	}
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).
@@ -171,9 +171,9 @@ func (r bridgeReconciler) all(ctx context.Context, _ client.Object) ([]types.Nam
 	return r.bridgesThat(ctx, func(*dpuv1.DPUHCPBridge) bool { return true })
 }
 
-// imageless maps the cluster's mirrors, and where its CAs are, to the bridges that name no image themselves.
+// imageless maps the cluster's mirrors, proxy and CAs to the bridges for which registries may be asked.
 func (r bridgeReconciler) imageless(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
-	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.OwnImage(b) == "" })
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.OwnImage(b) == "" || b.Spec.ManageDPUServiceTemplates })
 }
 
 func (r bridgeReconciler) bridgesThat(ctx context.Context, is func(*dpuv1.DPUHCPBridge) bool) ([]types.NamespacedName, error) {

@@ -105,7 +105,7 @@ func trimOthers(object client.Object) {
 		of.Annotations = map[string]string{bridge.AnnotationHostRelease: of.Annotations[bridge.AnnotationHostRelease]}
 		of.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: imagesOf(of.Spec.Template.Spec.Containers)}}}
 	case *configv1.ClusterVersion: // so are the updates that it offers
-		of.Spec, of.Status = configv1.ClusterVersionSpec{}, configv1.ClusterVersionStatus{Desired: configv1.Release{Architecture: of.Status.Desired.Architecture}}
+		of.Spec, of.Status = configv1.ClusterVersionSpec{}, configv1.ClusterVersionStatus{Desired: configv1.Release{Architecture: of.Status.Desired.Architecture, Image: of.Status.Desired.Image}}
 	case *corev1.Service: // OVN-Kubernetes and kubectl write large ones
 		of.Annotations = nil
 	case *networkingv1.NetworkPolicy: // its rules are not read

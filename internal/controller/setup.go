@@ -69,8 +69,8 @@ type Hosted struct {
 	Approvals *approve.Approvals
 	// Downloads have the ignition of the bridges' NodePools; nil if bridges are switched off.
 	Downloads *ignition.Downloads
-	// Lookups ask registries for the bridges' images; nil if bridges are switched off.
-	Lookups *registry.Lookups
+	// Lookups ask registries for the bridges' images, OVN for OVN-Kubernetes of the hosts' release; nil if bridges are switched off.
+	Lookups, OVN *registry.Lookups
 }
 
 // ClientOptions read Secrets from the API server itself: a cache would have to list all of them.

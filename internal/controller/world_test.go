@@ -45,6 +45,7 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/registry"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -163,7 +164,9 @@ func (w *world) start() {
 		in.Guests.Patience = cmp.Or(patience, in.Guests.Patience)
 		if in.Approvals != nil {
 			in.Approvals.Dial, in.Downloads.Dial = w.wire.dial, w.wire.dialIgnition
-			in.Lookups.Transport, in.Lookups.Backoff = cmp.Or(w.registries, trusting()), func(int) time.Duration { return 100 * time.Millisecond }
+			for _, lookups := range []*registry.Lookups{in.Lookups, in.OVN} {
+				lookups.Transport, lookups.Backoff = cmp.Or(w.registries, trusting()), func(int) time.Duration { return 100 * time.Millisecond }
+			}
 		}
 		return nil
 	})).To(Succeed())

@@ -58,8 +58,12 @@ func unshared(p *change.BridgePicture) {
 	p.Unknown = append(p.Unknown, "whether the kubeconfig is handed over: you may not get the Secrets that it is in")
 }
 
-// answered assumes that registries have the image that the operator asks them for. Where the release has no tag, they alone know its version.
+// answered assumes that registries have the image that the operator asks them for. Where the release has no tag, they alone know its version, and
+// they alone know the image of OVN-Kubernetes that hosts of a single-arch release do not have.
 func answered(p *change.BridgePicture) {
+	if want := p.OVNLookup(); want != nil {
+		p.Unknown = append(p.Unknown, fmt.Sprintf("which image DPUServiceTemplate ovn has: the operator asks registries what release %s:%s lists", want.Repository, want.Version))
+	}
 	want, hc, release := p.Lookup(), p.HostedCluster, string(p.Bridge.Spec.OCPReleaseImage)
 	if want == nil {
 		return

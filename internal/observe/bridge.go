@@ -36,8 +36,8 @@ type Bridges struct {
 	Secretless bool
 	// Watches report changes of the Secrets and the image mapping; nil for a caller that only judges.
 	Watches *namedwatch.Watches
-	// Lookups ask registries for images; nil for a caller that only judges.
-	Lookups *registry.Lookups
+	// Lookups ask registries for images, OVN for those of the hosts' releases; nil for a caller that only judges.
+	Lookups, OVN *registry.Lookups
 	// Versions returns as what kind an object or list is read, and which versions the API server serves; nil for a caller that only judges.
 	Versions func(context.Context, runtime.Object) (read schema.GroupVersionKind, served []string, err error)
 }
@@ -80,6 +80,7 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	}
 	if o.Lookups != nil {
 		seen.Answer = o.Lookups.Follow(client.ObjectKeyFromObject(b), seen.Lookup())
+		seen.Input.Services.Answer = o.OVN.Follow(client.ObjectKeyFromObject(b), seen.OVNLookup())
 	}
 	seen.Pause = o.pause(b.Annotations, seen.HostedCluster)
 	return seen, nil

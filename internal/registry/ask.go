@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// patience is how long one place may take.
+// patience is how long one place may take that has no layer to send.
 const patience = 15 * time.Second
 
 // label of a release's config that has its version (dpf-hcp-provisioner-operator, bfocplookup/image_lookup.go, 31ded85b).
@@ -35,6 +35,11 @@ func (e errNoRelease) Error() string { return string(e) }
 // that has the image, too.
 func (l *Lookups) look(ctx context.Context, want bridge.Lookup) (version string, at bridge.Place, answer bridge.Answer) {
 	version = want.Version
+	if want.Component != "" {
+		image, _, failed := l.firstOf(ctx, want, want.Releases, ":"+version, imageOf(want.Component))
+		failed.Image = image
+		return "", at, failed
+	}
 	if version == "" {
 		if version, _, answer = l.firstOf(ctx, want, want.Releases, "@"+want.Digest, versionOf); answer.Reason != "" {
 			return "", at, answer
@@ -69,9 +74,13 @@ func (l *Lookups) firstOf(ctx context.Context, want bridge.Lookup, places []brid
 
 // at asks in one place, once: who calls has pauses of his own.
 func (l *Lookups) at(ctx context.Context, want bridge.Lookup, at bridge.Place, image string, ask func(name.Reference, ...remote.Option) (string, error)) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	within, most := patience, int64(mostOfBody)
+	if want.Component != "" { // what a release lists is in a layer
+		within, most = 8*patience, mostOfList
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	ref, options, done, err := l.reach(ctx, want, at, image, guarded{most: mostOfBody})
+	ref, options, done, err := l.reach(ctx, want, at, image, guarded{most: most})
 	if err != nil {
 		return "", err
 	}

@@ -91,7 +91,7 @@ func why(err error) (reason, text string) {
 	case errors.As(err, &number):
 		text = number.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		text = fmt.Sprintf("no answer within %s", patience)
+		text = "it does not answer in time"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was cut"
 	case errors.Is(err, errStalled):

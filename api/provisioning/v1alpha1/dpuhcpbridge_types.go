@@ -101,8 +101,9 @@ type DPUHCPBridgeSpec struct {
 	DPUDeploymentRef *DPUDeploymentReference `json:"dpuDeploymentRef,omitempty"`
 	// True has the bridge make the DPUServiceTemplates ovn, hbn and doca-telemetry-service in the namespace of dpuDeploymentRef, for the
 	// version of DPF that DPFOperatorConfig reports (26.4 is known). Ones that exist and are not the bridge's are left alone. ovn has
-	// the image that the hosts run (DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpu-host), so the management cluster needs a
-	// multi-arch release, 4.22.2 or later; an ovn that exists is changed only once all hosts run the same image. The templates are
+	// the image that the hosts run (DaemonSet openshift-ovn-kubernetes/ovnkube-node-dpu-host), of release 4.22.2 or later, or if that is
+	// not multi-arch, the one of the same release for aarch64, which registries are asked for; an ovn that exists is
+	// changed only once all hosts run the same image. The templates are
 	// deleted with the bridge, and when this becomes false. Requires dpuDeploymentRef. Default: false. May be changed.
 	// +optional
 	ManageDPUServiceTemplates bool `json:"manageDPUServiceTemplates,omitempty"`

@@ -6,8 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Lookup is what registries are asked for a bridge. All of them are named by an admin: in the mapping, or as the cluster's mirrors.
+// Lookup is what registries are asked for a bridge. All of them are named by an admin: in the mapping, as the cluster's mirrors, or by its own
+// release.
 type Lookup struct {
+	// Component is one of a release, in Releases by the tag Version, whose image is wanted instead of a BlueField container image; else empty.
+	Component string
 	// Repository has the BlueField container images, Version is the tag of the wanted one.
 	Repository, Version string
 	// Digest is the release's if only that is known: then its config says the version.

@@ -28,6 +28,8 @@ type Services struct {
 	// Host is the DaemonSet of HostOVN, Release that of the management cluster; read if the bridge makes DPUServiceTemplates.
 	Host    *appsv1.DaemonSet
 	Release *configv1.ClusterVersion
+	// Answer is what registries have said to OVNLookup.
+	Answer Answer
 }
 
 // Servicing is about the services of a DPUDeployment.

@@ -1,9 +1,9 @@
 package bridge
 
 import (
+	"cmp"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
@@ -72,13 +72,26 @@ func (k keeper) runsOnHosts(s dpfservices.Service, is *dpf.DPUServiceTemplate) b
 		k.Find(k.because("OVNImageUnknown").Say("DaemonSet %s has no container ovnkube-controller with an image, from which DPUServiceTemplate ovn gets its own: OpenShift's network operator makes it when Nodes with DPUs are labelled network.operator.openshift.io/dpu-host", HostOVN))
 	case !sinceRelease(host.Annotations[AnnotationHostRelease]):
 		k.Find(k.because("HostReleaseUnsupported").Say("the hosts run OVN-Kubernetes of OpenShift %q, and DPUServiceTemplate ovn is for %s and later: upgrade the management cluster, or make ovn yourself", host.Annotations[AnnotationHostRelease], dpfservices.OVNSince))
-	case k.Input.Services.Release == nil || k.Input.Services.Release.Status.Desired.Architecture != configv1.ClusterVersionArchitectureMulti:
-		k.Find(k.because("HostReleaseNotMultiArch").Say("the management cluster's release is not multi-arch (ClusterVersion status.desired.architecture), so the hosts' image of OVN-Kubernetes, %s, does not run on DPUs, and the operator does not ask the registry for the aarch64 one: move to the multi-arch release (oc adm upgrade --to-multi-arch), or make DPUServiceTemplate ovn yourself", image))
+	case !k.multiArch() && !k.foundFor(s, is):
 	case is != nil && !rolledOutTo(host):
 		k.Find(finding.Warn(serviced, "HostsRollingOut").Say("DaemonSet %s is being rolled out; a new image reaches DPUServiceTemplate ovn once all hosts run it", HostOVN))
 	default:
 		return true
 	}
+	return false
+}
+
+// foundFor gives OVN the image that was found for DPUs, or says why there is none. While it is looked up, a template that exists lacks nothing.
+func (k keeper) foundFor(s dpfservices.Service, is *dpf.DPUServiceTemplate) bool {
+	image, unknown := k.ovnFound()
+	if s.WithImage(image) {
+		return true
+	}
+	if unknown == "" && is != nil {
+		return false
+	}
+	k.Find(k.because("HostReleaseNotMultiArch").Say("the management cluster's release is not multi-arch (ClusterVersion status.desired.architecture), so the hosts' image of OVN-Kubernetes does not run on DPUs, and DPUServiceTemplate ovn gets the one of the aarch64 release: %s; mirror that release and see the bridge's pull secret, move to the multi-arch release (oc adm upgrade --to-multi-arch), or make ovn yourself",
+		cmp.Or(unknown, "it is being looked up")))
 	return false
 }
 

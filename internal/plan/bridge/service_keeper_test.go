@@ -92,17 +92,28 @@ func TestWhyADPUServiceTemplateIsNotMadeOrChanged(t *testing.T) {
 		reason string
 		left   int // how many of the three are applied
 	}{
-		"nothing is wrong":           {func(*bridge.Input) {}, "", 3},
-		"DPF's version is unknown":   {setVersion(""), "DPFVersionUnknown", 0},
-		"DPF is another":             {setVersion("v26.7.0"), "DPFVersionUnsupported", 0},
-		"DPF's version is none":      {setVersion("26"), "DPFVersionUnsupported", 0},
-		"there is no DaemonSet":      {func(in *bridge.Input) { in.Services.Host = nil }, "OVNImageUnknown", 2},
-		"it has no such container":   {func(in *bridge.Input) { in.Services.Host.Spec.Template.Spec.Containers = nil }, "OVNImageUnknown", 2},
-		"its image has no tag":       {setImage("example.com:5000/ovn"), "OVNImageUnknown", 2},
-		"the hosts are older":        {setRelease("4.22.1"), "HostReleaseUnsupported", 2},
-		"their release is unknown":   {setRelease(""), "HostReleaseUnsupported", 2},
-		"a candidate will do":        {setRelease("4.22.2-rc.1"), "", 3},
-		"the hosts are x86 only":     {func(in *bridge.Input) { in.Services.Release.Status.Desired.Architecture = "" }, "HostReleaseNotMultiArch", 2},
+		"nothing is wrong":         {func(*bridge.Input) {}, "", 3},
+		"DPF's version is unknown": {setVersion(""), "DPFVersionUnknown", 0},
+		"DPF is another":           {setVersion("v26.7.0"), "DPFVersionUnsupported", 0},
+		"DPF's version is none":    {setVersion("26"), "DPFVersionUnsupported", 0},
+		"there is no DaemonSet":    {func(in *bridge.Input) { in.Services.Host = nil }, "OVNImageUnknown", 2},
+		"it has no such container": {func(in *bridge.Input) { in.Services.Host.Spec.Template.Spec.Containers = nil }, "OVNImageUnknown", 2},
+		"its image has no tag":     {setImage("example.com:5000/ovn"), "OVNImageUnknown", 2},
+		"the hosts are older":      {setRelease("4.22.1"), "HostReleaseUnsupported", 2},
+		"their release is unknown": {setRelease(""), "HostReleaseUnsupported", 2},
+		"a candidate will do":      {setRelease("4.22.2-rc.1"), "", 3},
+		"the hosts are x86 only, and no other image is found": {func(in *bridge.Input) {
+			single(in)
+			in.Services.Answer = bridge.Answer{Reason: bridge.ImageNotFound, Message: "does not exist"}
+		}, "HostReleaseNotMultiArch", 2},
+		"the hosts are x86 only, and the other is found": {func(in *bridge.Input) {
+			single(in)
+			in.Services.Answer = bridge.Answer{Image: hostImage}
+		}, "", 3},
+		"ClusterVersion names no release": {func(in *bridge.Input) {
+			single(in)
+			in.Services.Release.Status.Desired.Image = ""
+		}, "HostReleaseNotMultiArch", 2},
 		"there is no ClusterVersion": {func(in *bridge.Input) { in.Services.Release = nil }, "HostReleaseNotMultiArch", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
