@@ -2,8 +2,16 @@ package controller_test
 
 import (
 	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -158,4 +166,41 @@ func TestABridgeKeepsDPUServiceTemplates(t *testing.T) {
 	w.gone(b)
 	w.gone(ovn)
 	w.Expect(ovnTag(w, sees(w.world, w.serviceTemplate("hbn"), there))).To(BeEmpty(), "the user's own stays")
+}
+
+// Where the management cluster's release is not multi-arch, OVN is the image that the same release has for aarch64; a mirror of that release is
+// asked as soon as there is one.
+func TestOVNForDPUsIsLookedUp(t *testing.T) {
+	w := newDPUWorld(t)
+	w.runsDPF(w.ns)
+	w.hosts("example.com/ovn:1")
+	images := httptest.NewTLSServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(images.Close)
+	host := strings.TrimPrefix(images.URL, "https://")
+	version := named(&configv1.ClusterVersion{}, "", "version")
+	w.reports(version, func() {
+		version.Status.Desired.Architecture, version.Status.Desired.Image = "", host+"/ocp/release@sha256:"+strings.Repeat("0", 64)
+	})
+	w.grants()
+	b := w.bridge()
+	b.Spec.DPUDeploymentRef, b.Spec.ManageDPUServiceTemplates, b.Spec.MachineOSImage = &dpuv1.DPUDeploymentReference{Name: "cards"}, true, osImage
+	w.creates(w.serviceConfiguration("ovn"), w.deployment("cards", "ovn"), w.dpuCluster("d1", "example.com/hosted"), b)
+	w.Eventually(func() string {
+		return w.saysOf("b1", dpuv1.ConditionServiceTemplatesReady, metav1.ConditionFalse, "HostReleaseNotMultiArch")
+	}).Should(ContainSubstring(host + "/ocp/release:4.22.7-aarch64: does not exist"))
+
+	ovn := "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + strings.Repeat("a", 64)
+	release, err := crane.Image(map[string][]byte{"release-manifests/image-references": []byte(`{"spec":{"tags":[{"name":"ovn-kubernetes","from":{"name":"` + ovn + `"}}]}}`)})
+	w.Expect(err).NotTo(HaveOccurred())
+	ref, err := name.ParseReference(host + "/mirrored/release:4.22.7-aarch64")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(remote.Write(ref, release, remote.WithTransport(trusting()))).To(Succeed())
+	w.configures(&configv1.ImageTagMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: w.ns}, Spec: configv1.ImageTagMirrorSetSpec{
+		ImageTagMirrors: []configv1.ImageTagMirrors{{Source: host + "/ocp", Mirrors: []configv1.ImageMirror{configv1.ImageMirror(host + "/mirrored")}}},
+	}})
+	sees(w.world, w.serviceTemplate("ovn"), func(g Gomega, u *unstructured.Unstructured) {
+		g.Expect(ovnTag(g, u)).To(Equal(strings.Repeat("a", 64)))
+	})
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionServiceTemplatesReady, metav1.ConditionTrue, "HostsRollingOut")
 }
