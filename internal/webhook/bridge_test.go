@@ -171,6 +171,7 @@ func TestWhatABridgeWaitsForIsWarnedOf(t *testing.T) {
 	}
 	w.Expect(warned(func(*dpuv1.DPUHCPBridgeSpec) {})).To(ConsistOf(
 		HavePrefix("StorageClassNotFound spec.etcdStorageClass: "), HavePrefix("NodeAddressUnknown spec.exposeThroughLoadBalancer: "),
+		HavePrefix("ReachedAtOneNode spec.virtualIP: "),
 	))
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "dpu1"}, &dpuv1.DPUHCPBridge{}))).To(Succeed(), "a dry run leaves nothing")
 }

@@ -13,6 +13,9 @@ import (
 // because whoever writes the bridge is there to read it.
 var refusedThoughAwaited = []string{"DPUClusterNotFound", "MappingNotFound", "ImageNotMapped"}
 
+// toldAtOnce are warnings of what can only be chosen when a bridge is created.
+var toldAtOnce = []string{"ReachedAtOneNode"}
+
 // gates are the conditions that prevent a hosted cluster and that admission checks: not SecretsValid, because any pod may post an
 // AdmissionReview, and would learn which Secrets exist. The other conditions follow once the hosted cluster exists.
 var gates = []string{
@@ -20,7 +23,7 @@ var gates = []string{
 	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
 }
 
-// Judge says why a bridge must be refused, and what it will wait for. was is the stored bridge, nil for a new one. What was stored
+// Judge says why a bridge must be refused, and what it will wait for, or its author should know before it is too late. was is the stored bridge, nil for a new one. What was stored
 // before may stay, so that other fields can be corrected.
 func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Finding) {
 	if was == nil {
@@ -32,6 +35,8 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 	for _, f := range Of(in).Findings {
 		bad := f.Severity == finding.Refused || slices.Contains(refusedThoughAwaited, f.Reason)
 		switch {
+		case was == nil && slices.Contains(toldAtOnce, f.Reason):
+			awaited = append(awaited, f)
 		case f.Severity == finding.Warning || !slices.Contains(gates, f.Condition):
 		case bad && (was == nil || writes(was, in.Bridge, f.Field)):
 			refused = append(refused, f)

@@ -87,6 +87,36 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 	}
 }
 
+// HyperShift changes nothing of how a control plane is published, so its author is told once, while there is time.
+func TestANewBridgeIsWarnedThatOneNodePublishesIt(t *testing.T) {
+	warned := ContainElement(about("ReachedAtOneNode", "spec.virtualIP"))
+	for name, c := range map[string]struct {
+		change func(s *dpuv1.DPUHCPBridgeSpec)
+		warned bool
+	}{
+		"by default":      {func(s *dpuv1.DPUHCPBridgeSpec) { s.ExposeThroughLoadBalancer, s.MetalLBVirtualIP = false, "" }, true},
+		"with an address": {func(*dpuv1.DPUHCPBridgeSpec) {}, false},
+		"of a single replica": {func(s *dpuv1.DPUHCPBridgeSpec) {
+			s.ExposeThroughLoadBalancer, s.MetalLBVirtualIP, s.ControlPlaneAvailabilityPolicy = false, "", dpuv1.SingleReplica
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), asked()
+			c.change(&in.Bridge.Spec)
+			refused, later := bridge.Judge(in, nil)
+			g.Expect(refused).To(BeEmpty())
+			if !c.warned {
+				g.Expect(later).NotTo(warned)
+				return
+			}
+			g.Expect(later).To(warned)
+			_, later = bridge.Judge(in, in.Bridge)
+			g.Expect(later).NotTo(warned)
+			g.Expect(bridge.Of(in).Findings).To(ContainElement(And(HaveField("Reason", "ReachedAtOneNode"), HaveField("Severity", finding.Warning))))
+		})
+	}
+}
+
 // longNamespace is one whose control-plane namespaces would have more than 63 characters.
 const longNamespace = "a123456789b123456789c123456789d123456789e123456789f12345678"
 

@@ -93,7 +93,7 @@ func (in Input) metallb() []finding.Finding {
 	field, vip := virtualIP(in.Bridge)
 	switch {
 	case !Exposed(in.Bridge):
-		return one(finding.Warn(kind, "NotNeeded").Say("the control plane is reached through node ports"))
+		return one(in.nodePorts())
 	case vip == "":
 		return one(finding.Warn(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address comes from the cluster's load balancer"))
 	}
@@ -102,6 +102,17 @@ func (in Input) metallb() []finding.Finding {
 	}
 	return one(finding.Wait(kind, "MetalLBNotInstalled").At("spec."+field).
 		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; the bridge notices it", metallb.GroupVersion))
+}
+
+// nodePorts says how the control plane is reached without a load balancer: HyperShift takes one address for node ports. Some clusters have no
+// other way, so a HighlyAvailable one gets them too (docs/adr/0018-two-names-of-one-field.md).
+func (in Input) nodePorts() finding.Finding {
+	const kind = dpuv1.ConditionMetalLBConfigured
+	if in.Bridge.Spec.ControlPlaneAvailabilityPolicy == dpuv1.SingleReplica {
+		return finding.Warn(kind, "NotNeeded").Say("the control plane is reached through node ports")
+	}
+	return finding.Warn(kind, "ReachedAtOneNode").At("spec.virtualIP").
+		Say("the control plane is HighlyAvailable, but is reached through node ports at the address of one Node, and not while that Node is down: to have an address that moves, create the bridge with virtualIP, which MetalLB announces; or with controlPlaneAvailabilityPolicy: SingleReplica, if that will do")
 }
 
 // virtualIP checks whether MetalLB may announce it. MetalLB answers ARP for any address in its pools, even the gateway's or a Node's, and a
