@@ -23,8 +23,8 @@ var gates = []string{
 	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
 }
 
-// Judge says why a bridge must be refused, and what it will wait for, or its author should know before it is too late. was is the stored bridge, nil for a new one. What was stored
-// before may stay, so that other fields can be corrected.
+// Judge says why a bridge must be refused, and what it will wait for, or its author should know before it is too late. was is the stored bridge,
+// nil for a new one. What was stored before may stay, so that other fields can be corrected.
 func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Finding) {
 	if was == nil {
 		in.Bridge = unstored(in.Bridge)
