@@ -219,6 +219,9 @@ func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, 
 		return bridgecli.Standing{}, fmt.Errorf("reading DPUHCPBridge %s/%s: %w", namespace, name, err)
 	}
 	seen, err := bridgecli.See(ctx, api, b)
+	if err == nil {
+		seen, err = bridgecli.SeeAhead(ctx, api, b, seen)
+	}
 	return bridgecli.Of(b, seen), err
 }
 

@@ -25,8 +25,8 @@ func newPreflightCommand() *cobra.Command {
 			"if the HostedCluster's annotation requests one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what\n" +
 			"else `oooi render` reads; or the directory that `oc adm must-gather` wrote.\n" +
 			"If nothing requests an Infra, each HostedCluster is checked as if it did. Of a DPUHCPBridge it also reads the DPUCluster,\n" +
-			"DPUs, DPUFlavors, DPUDeployments, the DPFOperatorConfig and the ConfigMaps with bf.cfg templates; docs/DPU_BRIDGE.md\n" +
-			"lists those findings.\n" +
+			"DPUs, DPUNodes, DPUFlavors, DPUDeployments, the DPFOperatorConfig and the ConfigMaps with bf.cfg templates;\n" +
+			"docs/DPU_BRIDGE.md lists those findings.\n" +
 			"Changes are printed as YAML. docs/reference/findings.md lists the codes. Rules of the schema are not checked; use\n" +
 			"kubectl apply --dry-run=server.\n\n" +
 			"Exit code: 0 if everything would work (there may be warnings), 1 if something would not, 2 if files or\n" +

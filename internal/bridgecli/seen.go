@@ -44,6 +44,25 @@ func See(ctx context.Context, api client.Reader, b *dpuv1.DPUHCPBridge) (Seen, e
 	return r.seen, r.err
 }
 
+// SeeAhead reads what tells, before there are DPUs, what will keep them from being installed.
+func SeeAhead(ctx context.Context, api client.Reader, b *dpuv1.DPUHCPBridge, seen Seen) (Seen, error) {
+	key := bridge.DeploymentKey(b)
+	if key.Name == "" {
+		return seen, nil
+	}
+	r := reading{ctx: ctx, api: api, seen: seen}
+	deployments, nodes := &dpf.DPUDeploymentList{}, &dpf.DPUNodeList{}
+	r.list("DPUDeployments", deployments, client.InNamespace(key.Namespace))
+	r.list("DPUNodes", nodes, client.InNamespace(key.Namespace))
+	for i := range deployments.Items {
+		if deployments.Items[i].Name == key.Name {
+			r.seen.Facts.Deployment = &deployments.Items[i]
+		}
+	}
+	r.seen.Facts.Nodes = nodes.Items
+	return r.seen, r.err
+}
+
 type reading struct {
 	ctx  context.Context
 	api  client.Reader

@@ -103,6 +103,22 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 	unchecked := made(flavorKind, "ovn", nil)
 	g.Expect(api.Patch(ctx, unchecked, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+dpf.AnnotationSkipSizeCheck+`":""}}}`)))).To(Succeed())
 	g.Expect(see(api).Facts.Templates).To(HaveExactElements(Not(hasText), Not(hasText)), "DPF does not check the size for this flavor")
+	b.Spec.DPUDeploymentRef = &dpuv1.DPUDeploymentReference{Name: "ovn"}
+	ahead := func(api client.Reader) bridgecli.Seen {
+		seen, err := bridgecli.SeeAhead(ctx, api, b, bridgecli.Seen{})
+		g.Expect(err).NotTo(HaveOccurred())
+		return seen
+	}
+	g.Expect(ahead(api).NotRead).To(HaveExactElements("DPUDeployments: the cluster does not serve them", "DPUNodes: the cluster does not serve them"))
+	g.Expect(cluster.Install(open(deploymentKind, "dpudeployments"), open(nodeKind, "dpunodes"))).To(Succeed())
+	api = as(cluster.Admin)
+	for _, name := range []string{"ovn", "other"} {
+		g.Expect(api.Create(ctx, made(deploymentKind, name, map[string]any{"dpus": map[string]any{"flavor": name}}))).To(Succeed())
+	}
+	g.Expect(api.Create(ctx, made(nodeKind, "node1", map[string]any{"dpus": []any{map[string]any{"name": "bf3"}}}))).To(Succeed())
+	facts := ahead(api).Facts
+	g.Expect(facts.Deployment).To(HaveField("Spec.DPUs.Flavor", "ovn"))
+	g.Expect(facts.Nodes).To(HaveExactElements(HaveField("Spec.DPUs", HaveExactElements(dpf.DPUReference{Name: "bf3"}))))
 
 	nobody := rest.CopyConfig(cluster.Admin)
 	nobody.Impersonate.UserName = "nobody"
@@ -114,4 +130,7 @@ var (
 	dpuKind    = dpf.GroupVersion.WithKind("DPU")
 	flavorKind = dpf.GroupVersion.WithKind("DPUFlavor")
 	configKind = dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig")
+	nodeKind   = dpf.GroupVersion.WithKind("DPUNode")
+
+	deploymentKind = dpf.ServiceGroupVersion.WithKind("DPUDeployment")
 )

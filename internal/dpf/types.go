@@ -113,7 +113,7 @@ func (d *DPU) Joins(cluster types.NamespacedName) bool {
 
 // AddToScheme registers the kinds.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{}, &DPUFlavor{}, &DPUFlavorList{}, &BFB{}, &BFBList{})
+	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{}, &DPUFlavor{}, &DPUFlavorList{}, &BFB{}, &BFBList{}, &DPUNode{}, &DPUNodeList{})
 	scheme.AddKnownTypes(ServiceGroupVersion, &DPUDeployment{}, &DPUDeploymentList{},
 		&DPUServiceTemplate{}, &DPUServiceTemplateList{}, &DPUServiceConfiguration{}, &DPUServiceConfigurationList{})
 	scheme.AddKnownTypes(OperatorGroupVersion, &DPFOperatorConfig{}, &DPFOperatorConfigList{})

@@ -110,6 +110,32 @@ func TestEveryCodeHasAnExampleThatFailsAndOneThatPasses(t *testing.T) {
 	}
 }
 
+// codesOfDPUs are those of docs/DPU_BRIDGE.md, without the one that files do not raise: a bridge makes the templates.
+func codesOfDPUs(t *testing.T) (all []string) {
+	t.Helper()
+	_, table, _ := strings.Cut(string(read(t, "../../docs/DPU_BRIDGE.md")), "| finding | what to do |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+		if row[1] != "TemplateNotFound" {
+			all = append(all, row[1])
+		}
+	}
+	return all
+}
+
+func TestEveryFindingOfDPUsHasAnExampleThatFailsAndOneThatPasses(t *testing.T) {
+	NewWithT(t).Expect(codesOfDPUs(t)).To(HaveLen(5))
+	for _, code := range codesOfDPUs(t) {
+		t.Run(code, func(t *testing.T) {
+			all, fails := found(t, read(t, examples+code+"/fails.yaml"), code)
+			NewWithT(t).Expect(fails).NotTo(BeEmpty(), "the failing example does not fail")
+			NewWithT(t).Expect(all).To(Equal(fails), "the failing example fails with another code")
+			all, _ = found(t, read(t, examples+code+"/passes.yaml"), code)
+			NewWithT(t).Expect(all).To(BeEmpty(), "the passing example does not pass")
+		})
+	}
+}
+
 func TestThePrintedYAMLPutsItRight(t *testing.T) {
 	for _, code := range codes(t) {
 		t.Run(code, func(t *testing.T) {
@@ -240,7 +266,7 @@ func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 	dirs, err := os.ReadDir(examples)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, d := range dirs {
-		g.Expect(append(listed, "good")).To(ContainElement(d.Name()), "an example of no code")
+		g.Expect(append(listed, append(codesOfDPUs(t), "good")...)).To(ContainElement(d.Name()), "an example of no code")
 	}
 }
 

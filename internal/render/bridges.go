@@ -65,6 +65,6 @@ func exists(bridges []*dpuv1.DPUHCPBridge, uid types.UID) bool {
 func (o Objects) dpuFacts(deployment types.NamespacedName) dpu.Facts {
 	return dpu.Facts{
 		Configs: values(pick[dpf.DPFOperatorConfig](o, "")), Templates: values(pick[corev1.ConfigMap](o, "")), Flavors: values(pick[dpf.DPUFlavor](o, "")),
-		Deployment: find[dpf.DPUDeployment](o, deployment),
+		Deployment: find[dpf.DPUDeployment](o, deployment), Nodes: values(pick[dpf.DPUNode](o, "")),
 	}
 }

@@ -35,6 +35,7 @@ var (
 		dpf.GroupVersion.WithKind("DPUCluster"),
 		dpf.GroupVersion.WithKind("DPU"),
 		dpf.GroupVersion.WithKind("DPUFlavor"),
+		dpf.GroupVersion.WithKind("DPUNode"),
 		dpf.OperatorGroupVersion.WithKind("DPFOperatorConfig"),
 		dpf.ServiceGroupVersion.WithKind("DPUDeployment"),
 		hyperv1.GroupVersion.WithKind("NodePool"),

@@ -163,6 +163,22 @@ func TestAFlavorOfADPUDeploymentIsJudgedBeforeThereIsADPU(t *testing.T) {
 	NewWithT(t).Expect(f.Findings(nil)).To(BeEmpty())
 }
 
+func TestANameIsTooLongBeforeThereIsADPU(t *testing.T) {
+	d := object[dpf.DPUDeployment]("{apiVersion: svc.dpu.nvidia.com/v1alpha1, kind: DPUDeployment, metadata: {name: d, namespace: dpf}, spec: {dpus: {flavor: ovn, bfb: rhcos}}}")
+	device := strings.Repeat("d", 57)
+	n := object[dpf.DPUNode]("{apiVersion: provisioning.dpu.nvidia.com/v1alpha1, kind: DPUNode, metadata: {name: node1, namespace: dpf}, spec: {dpus: [{name: " + device + "}, {name: d" + device + "}]}}")
+	f := dpu.Facts{Deployment: &d, Nodes: []dpf.DPUNode{n}}
+	NewWithT(t).Expect(f.Findings(nil)).To(ConsistOf(And(HaveField("Reason", "DPUNameTooLong"), HaveField("Severity", finding.Warning), HaveField("Of.Kind", "DPUNode"), HaveField("Of.Name", "node1"),
+		HaveField("Field", "spec.dpus[1].name"), HaveField("Message", ContainSubstring("DPU node1-d"+device+", a name of 64 characters")))))
+	made := card()
+	made.Name = "node1-d" + device
+	NewWithT(t).Expect(f.Findings([]dpf.DPU{*made})).To(ConsistOf(And(HaveField("Reason", "DPUNameTooLong"), HaveField("Severity", finding.Refused), HaveField("Of.Kind", "DPU"))), "of a DPU that is there")
+	d.Namespace = "elsewhere"
+	NewWithT(t).Expect(f.Findings(nil)).To(BeEmpty(), "DPF makes no DPU of it for this DPUDeployment")
+	f.Deployment = nil
+	NewWithT(t).Expect(f.Findings(nil)).To(BeEmpty())
+}
+
 func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 	stopped := dpu.Approvals{Stopped: "Connecting: not read yet"}
 	open := dpu.Approvals{Explain: "oooi csr explain CSR"}

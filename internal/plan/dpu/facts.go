@@ -24,6 +24,8 @@ type Facts struct {
 	Flavors []dpf.DPUFlavor
 	// Deployment is the bridge's DPUDeployment; nil if it was not read.
 	Deployment *dpf.DPUDeployment
+	// Nodes are the DPUNodes that were read, others among them.
+	Nodes []dpf.DPUNode
 }
 
 // TemplatesOf are the templates that DPF would take for a DPU. It needs exactly one.

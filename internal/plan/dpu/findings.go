@@ -18,7 +18,7 @@ import (
 
 // Findings say what will keep DPUs of bridges from being installed, or from joining. They are known before DPF installs anything.
 func (f Facts) Findings(dpus []dpf.DPU) (all []finding.Finding) {
-	all = append(f.unusable(), f.undeployable()...)
+	all = slices.Concat(f.unusable(), f.undeployable(), f.longNames(dpus))
 	for i := range dpus {
 		all = append(all, f.Of(&dpus[i])...)
 	}
@@ -41,9 +41,9 @@ func deduplicated(all []finding.Finding) (once []finding.Finding) {
 // Of are the findings of one DPU. What its OS is installed from no longer matters once it is.
 func (f Facts) Of(d *dpf.DPU) (all []finding.Finding) {
 	object := objectOf(d, dpf.GroupVersion, "DPU")
-	if n := len(d.Name); n > validation.DNS1123LabelMaxLength {
+	if n := len(d.Name); n > longestName {
 		all = append(all, refuse("DPUNameTooLong").In(object).At("metadata.name").
-			Say("DPU %s has a name of %d characters, but its host and Node get the same name, which may have at most %d: give its DPUNode or DPUDevice a shorter name; DPF joins both by a dash", d.Name, n, validation.DNS1123LabelMaxLength))
+			Say("DPU %s has a name of %d characters, but its host and Node get the same name, which may have at most %d: give its DPUNode or DPUDevice a shorter name; DPF joins both by a dash", d.Name, n, longestName))
 	}
 	if installed(d) || len(f.Configs) == 0 {
 		return all
@@ -66,6 +66,28 @@ func (f Facts) Of(d *dpf.DPU) (all []finding.Finding) {
 		if size := len(t.Data[dpf.TemplateKey]); size > dpf.MaxBFSize {
 			all = append(all, sizeChecked(f.flavor(d.Namespace, d.Spec.DPUFlavor), refuse(bfcfg.TemplateTooLarge),
 				fmt.Sprintf("ConfigMap %s has a bf.cfg of %d bytes. ", t.Name, size))...)
+		}
+	}
+	return all
+}
+
+// longestName of a DPU: that of its host (Linux) and of a label of its Node.
+const longestName = validation.DNS1123LabelMaxLength
+
+// longNames warns of names of DPUs that do not exist yet. DPF makes DPUs of the DPUNodes in the namespace of the DPUDeployment, though perhaps not
+// of all.
+func (f Facts) longNames(dpus []dpf.DPU) (all []finding.Finding) {
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		if f.Deployment == nil || n.Namespace != f.Deployment.Namespace {
+			continue
+		}
+		for j, device := range n.Spec.DPUs {
+			name := n.DPUName(device.Name)
+			if len(name) > longestName && !slices.ContainsFunc(dpus, func(d dpf.DPU) bool { return d.Namespace == n.Namespace && d.Name == name }) {
+				all = append(all, finding.Warn(dpf.ConditionOSInstalled, "DPUNameTooLong").In(objectOf(n, dpf.GroupVersion, "DPUNode")).At(fmt.Sprintf("spec.dpus[%d].name", j)).
+					Say("DPUDevice %s of DPUNode %s would become DPU %s, a name of %d characters, but its host and Node get the same name, which may have at most %d: give one of both a shorter name before DPF installs it", device.Name, n.Name, name, len(name), longestName))
+			}
 		}
 	}
 	return all
