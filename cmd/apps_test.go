@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,23 +25,61 @@ type shell struct {
 	env []string
 }
 
-// newShell is in an empty directory with the repository's config.
+// newShell is in an empty directory with the repository's config, and reaches a cluster.
 func newShell(t *testing.T) shell {
 	t.Helper()
+	s := inDirectory(t)
+	s.reaches("x", envtest.For(t, false))
+	return s
+}
+
+// inDirectory is a shell that reaches no cluster.
+func inDirectory(t *testing.T) shell {
+	t.Helper()
 	s := shell{Gomega: NewWithT(t), t: t, dir: t.TempDir()}
-	cluster := envtest.For(t, false)
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: cluster.Admin.Host, CertificateAuthorityData: cluster.Admin.CAData}
-	config.AuthInfos["a"] = &clientcmdapi.AuthInfo{ClientCertificateData: cluster.Admin.CertData, ClientKeyData: cluster.Admin.KeyData}
-	config.Contexts["x"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "a"}, "x"
-	s.Expect(clientcmd.WriteToFile(*config, filepath.Join(s.dir, "hosted.kubeconfig"))).To(Succeed())
 	repository, err := filepath.Abs("..")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(os.Symlink(filepath.Join(repository, "config"), filepath.Join(s.dir, "config"))).To(Succeed())
 	oooi := fmt.Sprintf("#!/bin/sh\nOOOI_TEST_ARGS=\"$(printf '%%s\\n' \"$@\")\" exec %s -test.run='^%s$'\n", os.Args[0], t.Name())
-	s.Expect(os.WriteFile(filepath.Join(s.dir, "oooi"), []byte(oooi), 0o700)).To(Succeed())
-	s.env = append(os.Environ(), "KUBECONFIG="+filepath.Join(s.dir, "hosted.kubeconfig"), "PATH="+s.dir+":"+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
+	for _, name := range []string{"oooi", asPlugin} {
+		s.Expect(os.WriteFile(filepath.Join(s.dir, name), []byte(oooi), 0o700)).To(Succeed())
+	}
+	s.env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig(), "PATH="+s.dir+":"+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
 	return s
+}
+
+func (s shell) kubeconfig() string { return filepath.Join(s.dir, "hosted.kubeconfig") }
+
+// reaches adds a context to the kubeconfig. The first one is its current one.
+func (s shell) reaches(context string, cluster *envtest.Cluster) {
+	s.t.Helper()
+	config := clientcmdapi.NewConfig()
+	if before, err := clientcmd.LoadFromFile(s.kubeconfig()); err == nil {
+		config = before
+	}
+	config.Clusters[context] = &clientcmdapi.Cluster{Server: cluster.Admin.Host, CertificateAuthorityData: cluster.Admin.CAData}
+	config.AuthInfos[context] = &clientcmdapi.AuthInfo{ClientCertificateData: cluster.Admin.CertData, ClientKeyData: cluster.Admin.KeyData}
+	config.Contexts[context] = &clientcmdapi.Context{Cluster: context, AuthInfo: context}
+	config.CurrentContext = cmp.Or(config.CurrentContext, context)
+	s.Expect(clientcmd.WriteToFile(*config, s.kubeconfig())).To(Succeed())
+}
+
+// writesExample writes a directory of manifests that preflight finds nothing in, a file for each object: the control plane's are in services.
+func (s shell) writesExample() {
+	s.t.Helper()
+	example, err := os.ReadFile(preflightExamples + "good/control-plane-is-up.yaml")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(os.MkdirAll(filepath.Join(s.dir, "services"), 0o700)).To(Succeed())
+	files := map[string]string{"Infra": "infra", "HostedCluster": "hostedcluster", "NodePool": "nodepool", "NetworkAttachmentDefinition": "nad"}
+	for i, document := range strings.Split(string(example), "\n---\n") {
+		_, kind, _ := strings.Cut(document, "kind: ")
+		kind, _, _ = strings.Cut(kind, "\n")
+		name, alone := files[kind]
+		if !alone {
+			name = fmt.Sprintf("services/%d", i)
+		}
+		s.Expect(os.WriteFile(filepath.Join(s.dir, name+".yaml"), []byte(document), 0o600)).To(Succeed())
+	}
 }
 
 // runs a script, every step of which must succeed, and returns its output.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,6 @@ import (
 // commands say what runs a page's command: a test by name, or "FILE: WORDS" for a program of the tree that contains these words.
 var commands = []struct{ page, begins, by string }{
 	{"README.md", "kubectl -n oooi-system rollout status", "Makefile: rollout status deployment/oooi-controller-manager"},
-	{"README.md", "kubectl oooi check", "TestKubectlRunsOooiAsAPlugin"},
 	{"README.md", "kubectl", "TestTheReadmesCommands"},
 	{"README.md", "bin/oooi", "TestTheReadmesCommands"},
 	{"README.md", "helm", "TestARelease"},
@@ -46,8 +46,9 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/AIRGAP.md", "make bundle", "TestThePageOnAirGapsMakesABundle"},
 	{"docs/AIRGAP.md", "kubectl apply -f mirrorset.yaml", "TestThePageOnAirGapsMirrors"},
 	{"docs/APPS_INGRESS.md", "", "TestThePageOnAppsIngress"},
-	{"docs/CHECK.md", "oooi check", "TestTheCheckSeesAnOperatorComeAndGo"},
-	{"docs/CHECK.md", "kubectl", "TestTheCheckSaysWhatIsWrong"},
+	{"docs/CHECK.md", "oooi check --wait", "TestTheCheckSeesAnOperatorComeAndGo"},
+	{"docs/CHECK.md", "oooi check", "TestThePageOnChecksRunsWithoutAnOperator"},
+	{"docs/CHECK.md", "kubectl", "TestThePageOnChecksRunsWithoutAnOperator"},
 	{"docs/DIAGNOSE.md", "kubectl -n clusters get olease -o wide", "TestNothingIsFoundOfAHealthyWorker"},
 	{"docs/DIAGNOSE.md", "oooi diagnose", "TestNothingIsFoundOfAHealthyWorker"},
 	{"docs/DIFF.md", "", "TestADiffSaysWhatAnApplyChanges"},
@@ -61,15 +62,15 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/DPU_BRIDGE.md", "kubectl create", "TestThePageOnBridgesLeadsToDPUs"},
 	{"docs/DPU_BRIDGE.md", "kubectl apply", "TestThePageOnBridgesLeadsToDPUs"},
 	{"docs/DPU_BRIDGE.md", "kubectl annotate", "TestThePageOnBridgesLeadsToDPUs"},
-	{"docs/DPU_BRIDGE.md", "oooi bridge status", "TestAStandingIsPrinted"},
+	{"docs/DPU_BRIDGE.md", "oooi bridge status", "TestThePageOnBridgesLeadsToDPUs"},
 	{"docs/DPU_BRIDGE.md", "oooi bridge upgrade", "TestAnUpgradeReadsItsSteps"},
 	{"docs/DPU_BRIDGE.md", "oooi preflight", "TestPreflightEndsWithWhatItFound"},
 	{"docs/DPU_BRIDGE.md", "kubectl get dpfhcpprovisioners", "TestImportPrintsBridgesAndSaysWhatTheyLack"},
 	{"docs/STATUS.md", "oooi ui", "TestPagesAreServedToWhoHasTheAddress"},
 	{"docs/STATUS.md", "oooi status", "TestTheStatusIsAnExitCodeToo"},
-	{"docs/STATIC_IPAM.md", "oooi leases", "TestALeaseIsShownReleasedAndCarriedElsewhere"},
-	{"docs/MOVING_IN.md", "oooi import", "TestFilesOfServersBecomeAnInfra"},
-	{"docs/MOVING_IN.md", "oooi move", "TestNothingServesThereBeforeTheLastPodHereHasEnded"},
+	{"docs/STATIC_IPAM.md", "oooi leases", "TestLeasesOfADHCPServerAreShownReleasedAndCarriedElsewhere"},
+	{"docs/MOVING_IN.md", "oooi import", "TestThePageOnMovingInImportsFiles"},
+	{"docs/MOVING_IN.md", "oooi move", "TestThePageOnMovingInMovesAnInfra"},
 	{"docs/OPERATE.md", "kubectl -n clusters get infra,dhcpserver,dnsserver,proxyserver,dhcplease -o json | jq", "TestThePageOnOperatingBacksUp"},
 	{"docs/OPERATE.md", "kubectl create -f clusters.json", "TestARestoredBackupKeepsAddressesAndLeases"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
@@ -84,7 +85,7 @@ var commands = []struct{ page, begins, by string }{
 
 // Every block of README.md and docs is run, is valid, or is marked as an illustration.
 func TestEveryBlockOfAPageIsRunOrValid(t *testing.T) {
-	tests, used := sources(t), map[string]bool{}
+	tests, used := testFiles(t), map[string]bool{}
 	for page, text := range pages(t) {
 		for _, b := range blocks(text) {
 			if err := b.fault(); err != nil {
@@ -99,6 +100,9 @@ func TestEveryBlockOfAPageIsRunOrValid(t *testing.T) {
 					continue
 				}
 				used[commands[i].page+commands[i].begins] = true
+				if flag := unrun(line, page, tests[commands[i].by]); flag != "" {
+					t.Errorf("%s: %s does not read the page, and has no %s: it does not run %q", page, commands[i].by, flag, line)
+				}
 			}
 		}
 	}
@@ -110,10 +114,43 @@ func TestEveryBlockOfAPageIsRunOrValid(t *testing.T) {
 			if text, err := os.ReadFile(filepath.Join("..", file)); err != nil || !bytes.Contains(text, []byte(words)) {
 				t.Errorf("%q of %s is not run by %s: %v", c.begins, c.page, c.by, err)
 			}
-		} else if !strings.Contains(tests, "\nfunc "+c.by+"(") {
+		} else if tests[c.by] == "" {
 			t.Errorf("%q of %s is run by %s, which is no test", c.begins, c.page, c.by)
 		}
 	}
+}
+
+// testFiles are the texts of the files that tests are in, by the tests' names.
+func testFiles(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	test := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	NewWithT(t).Expect(filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range test.FindAllSubmatch(text, -1) {
+			all[string(m[1])] = string(text)
+		}
+		return err
+	})).To(Succeed())
+	return all
+}
+
+// unrun is the first flag of a command of oooi that a test's file lacks, which does not read the page either.
+func unrun(line, page, test string) string {
+	if test == "" || strings.Contains(test, page) {
+		return ""
+	}
+	for _, words := range invocations(line) {
+		for _, word := range words {
+			if flag, _, _ := strings.Cut(word, "="); strings.HasPrefix(flag, "-") && !strings.Contains(test, flag) {
+				return flag
+			}
+		}
+	}
+	return ""
 }
 
 func TestABlockCanBeWrong(t *testing.T) {
@@ -127,6 +164,11 @@ func TestABlockCanBeWrong(t *testing.T) {
 		{"sh", "oooi preflight -f infra.yaml # said", ""},
 		{"sh", "oooi preflight \\\n  --file infra.yaml", "unknown flag: --file"},
 		{"sh", "oooi look", `unknown command "look"`},
+		{"sh", "bin/oooi move c1", `required flag(s) "to" not set`},
+		{"sh", "oooi diagnose c1 c2", "give one name"},
+		{"sh", "kubectl get infra && kubectl oooi check --pr", "unknown flag: --pr"},
+		{"sh", "helm template oooi charts/oooi | oooi diff --manager", "flag needs an argument"},
+		{"sh", "kubectl get infra -o yaml | oooi import -f - > bridges.yaml 2>&1", ""},
 		{"json", "{", "unexpected end"},
 		{"corefile", "c1.example.com {", "Unexpected"},
 		{"console", "$ ls", "no kind of block"},
@@ -230,17 +272,39 @@ func (b block) fault() error {
 	return fmt.Errorf("%q is no kind of block: write sh, yaml, json, corefile, or text for an illustration", b.kind)
 }
 
-// understood says whether oooi has a command's subcommand and flags.
+// understood says whether oooi takes each of a line's commands as it stands: the subcommand, its flags and their values, and the arguments.
 func understood(line string) error {
-	words := strings.Fields(line)
-	if filepath.Base(words[0]) != "oooi" {
-		return nil
+	var all []error
+	for _, words := range invocations(line) {
+		cmd, rest, err := Root().Find(words)
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err == nil {
+			err = errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups(), cmd.ValidateArgs(cmd.Flags().Args()))
+		}
+		all = append(all, err)
 	}
-	cmd, rest, err := Root().Find(words[1:])
-	if err != nil {
-		return err
+	return errors.Join(all...)
+}
+
+var (
+	between     = regexp.MustCompile(`\s*(?:\|\|?|&&|;)\s*`)
+	redirection = regexp.MustCompile(`\s(?:\d?>&\d|\d?>>?\s*\S+|&$)`)
+)
+
+// invocations are the arguments of each command of oooi on a line.
+func invocations(line string) (all [][]string) {
+	for _, command := range between.Split(line, -1) {
+		words := strings.Fields(redirection.ReplaceAllString(command, ""))
+		if len(words) > 1 && words[0] == "kubectl" && words[1] == "oooi" {
+			words = words[1:]
+		}
+		if len(words) > 0 && filepath.Base(words[0]) == "oooi" {
+			all = append(all, words[1:])
+		}
 	}
-	return cmd.ParseFlags(rest)
+	return all
 }
 
 // strict knows the kinds that pages show, and refuses a field that one does not have.

@@ -1,9 +1,7 @@
 package cmd
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,9 +17,9 @@ func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("../docs/SECURITY.md")
 	g.Expect(err).NotTo(HaveOccurred())
-	tests := sources(t)
+	tests := testFiles(t)
 	for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1) {
-		g.Expect(tests).To(ContainSubstring("\nfunc "+name+"("), name)
+		g.Expect(tests).To(HaveKey(name))
 	}
 	sections := strings.Split(string(page), "\n## ")[1:]
 	g.Expect(len(sections)).To(BeNumerically(">", 10))
@@ -35,19 +33,4 @@ func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 			g.Expect(claim).To(MatchRegexp(endsInTests), "%s: tests in parentheses end each claim", who)
 		}
 	}
-}
-
-// sources are those of all tests, concatenated.
-func sources(t *testing.T) string {
-	t.Helper()
-	var all strings.Builder
-	NewWithT(t).Expect(filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		all.Write(text)
-		return err
-	})).To(Succeed())
-	return all.String()
 }

@@ -54,7 +54,7 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	dpusBoot(t, ctx, m)
 	nodeIsReady(t, ctx, m)
 	hasWhatADPUNeeds(t, ctx, m)
-	says(t, ctx, m, map[string]string{ofMode: "DPUMode=trusted", ofHost: "ok", ofKubeconfig: "none", ofOOB: "disabled", ofBridge: "auto"})
+	says(t, ctx, m, map[string]string{ofMode: "DPUMode=trusted", ofHost: "ok", ofKubeconfig: "none", ofOOB: "disabled", ofCommCh: "auto"})
 	hasUnits(t, ctx, m, "ok", "pf-monitor", "report-machineosurl")
 	removedByDPF(t, ctx, m)
 	anotherMTUFollows(t, ctx)

@@ -97,7 +97,7 @@ const (
 	ofHost       = "test -e /etc/yum.repos.d/agentrepo.repo && echo ok || echo none"
 	ofRegistry   = "cat /etc/dpf/bfb-registry"
 	ofOOB        = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/oob_net0.nmconnection"
-	ofBridge     = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/br-comm-ch.nmconnection"
+	ofCommCh     = "sed -n '/ipv4/,/method/s/^method=//p' /etc/NetworkManager/system-connections/br-comm-ch.nmconnection"
 	ofKubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
 )
 
@@ -127,7 +127,7 @@ func flavorsShareAHostedCluster(t *testing.T, ctx context.Context) {
 		for _, profile := range []string{"p0", "p1", "pf0hpf", "pf1hpf", "pf0vf0"} {
 			has(t, ctx, m, "mtu=9000", "grep ^mtu= /etc/NetworkManager/system-connections/"+profile+".nmconnection")
 		}
-		says(t, ctx, m, map[string]string{ofMode: "DPUMode=zero-trust", ofHost: "none", ofKubeconfig: "for " + m.Name, ofOOB: "auto", ofBridge: "disabled", ofRegistry: "BFBRegistryURL=https://e2e.local:8443"})
+		says(t, ctx, m, map[string]string{ofMode: "DPUMode=zero-trust", ofHost: "none", ofKubeconfig: "for " + m.Name, ofOOB: "auto", ofCommCh: "disabled", ofRegistry: "BFBRegistryURL=https://e2e.local:8443"})
 		hasUnits(t, ctx, m, "none", "pf-monitor", "report-machineosurl")
 	}
 	for _, m := range machines {
