@@ -22,7 +22,6 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// open is the CRD of a kind of DPF, which takes any field.
 func made(kind schema.GroupVersionKind, name string, spec map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(kind)
@@ -109,14 +108,14 @@ func TestWhatABridgesDPUsDependOnIsRead(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return seen
 	}
-	g.Expect(ahead(api).NotRead).To(HaveExactElements("DPUNodes: the cluster does not serve them"))
-	g.Expect(cluster.Install(open(deploymentKind, "dpudeployments"), open(nodeKind, "dpunodes"))).To(Succeed())
-	api = as(cluster.Admin)
+	port := map[string]any{"serviceInterface": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
+	chains := map[string]any{"switches": []any{map[string]any{"ports": []any{port}}}}
 	for _, name := range []string{"ovn", "other"} {
-		g.Expect(api.Create(ctx, made(deploymentKind, name, map[string]any{"dpus": map[string]any{"flavor": name}}))).To(Succeed())
+		g.Expect(api.Create(ctx, made(deploymentKind, name, map[string]any{"dpus": map[string]any{"bfb": "rhcos", "flavor": name}, "services": map[string]any{}, "serviceChains": chains}))).To(Succeed())
 	}
 	g.Expect(api.Create(ctx, made(nodeKind, "node1", map[string]any{"dpus": []any{map[string]any{"name": "bf3"}}}))).To(Succeed())
 	facts := ahead(api).Facts
+	g.Expect(ahead(api).NotRead).To(BeEmpty())
 	g.Expect(facts.Deployment).To(HaveField("Spec.DPUs.Flavor", "ovn"))
 	g.Expect(facts.Nodes).To(HaveExactElements(HaveField("Spec.DPUs", HaveExactElements(dpf.DPUReference{Name: "bf3"}))))
 

@@ -68,6 +68,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_bfbs.yaml"},
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuflavors.yaml"},
+		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpunodes.yaml"},
 		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpudeployments.yaml"},
 		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpuservicetemplates.yaml"},
 		{doca, "config/dpuservice/crd/bases/svc.dpu.nvidia.com_dpuserviceconfigurations.yaml"},

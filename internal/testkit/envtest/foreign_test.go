@@ -19,7 +19,7 @@ func TestWhatIsReadOfForeignKindsIsThere(t *testing.T) {
 	crds, err := envtest.Foreign()
 	g.Expect(err).NotTo(HaveOccurred())
 	for kind, of := range map[string]any{
-		"DPUCluster": dpf.DPUCluster{}, "DPU": dpf.DPU{}, "BFB": dpf.BFB{}, "DPUFlavor": dpf.DPUFlavor{}, "DPFOperatorConfig": dpf.DPFOperatorConfig{},
+		"DPUCluster": dpf.DPUCluster{}, "DPU": dpf.DPU{}, "BFB": dpf.BFB{}, "DPUFlavor": dpf.DPUFlavor{}, "DPUNode": dpf.DPUNode{}, "DPFOperatorConfig": dpf.DPFOperatorConfig{},
 		"DPUDeployment": dpf.DPUDeployment{}, "DPUServiceTemplate": dpf.DPUServiceTemplate{}, "DPUServiceConfiguration": dpf.DPUServiceConfiguration{},
 		"IPAddressPool": metallb.IPAddressPool{}, "L2Advertisement": metallb.L2Advertisement{},
 		"Machine": clusterapi.Machine{},
