@@ -2,7 +2,9 @@ package bridge
 
 import (
 	configv1 "github.com/openshift/api/config/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/cldmnky/oooi/internal/dpfservices"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -30,8 +32,8 @@ func (in Input) multiArch() bool {
 	return release != nil && release.Status.Desired.Architecture == configv1.ClusterVersionArchitectureMulti
 }
 
-// ovnLookup is OVNLookup, or a sentence that says why nothing can be asked. It asks in the repository of the management cluster's release, which its administrator has chosen, and in the mirrors of that. The hosts
-// say which release they run: ClusterVersion is ahead of them during an upgrade.
+// ovnLookup is OVNLookup, or a sentence that says why nothing can be asked. It asks in the repository of the management cluster's release, which
+// its administrator has chosen, and in the mirrors of that. The hosts say which release they run: ClusterVersion is ahead of them during an upgrade.
 func (in Input) ovnLookup() (want *Lookup, because string) {
 	if in.Services.Release == nil {
 		return nil, "there is no ClusterVersion, which names the repository of that"
@@ -57,4 +59,10 @@ func (in Input) ovnFound() (image, unknown string) {
 		return "", because
 	}
 	return in.Services.Answer.Image, in.Services.Answer.Message
+}
+
+// sinceRelease says whether a release is one that our OVN is for; a release candidate counts as the release.
+func sinceRelease(release string) bool {
+	is, err := utilversion.ParseGeneric(release)
+	return err == nil && is.AtLeast(utilversion.MustParseGeneric(dpfservices.OVNSince))
 }

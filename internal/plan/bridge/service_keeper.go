@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/dpfservices"
@@ -102,12 +101,6 @@ func ovnImage(host *appsv1.DaemonSet) string {
 		}
 	}
 	return ""
-}
-
-// sinceRelease says whether a release is one that our OVN is for; a release candidate counts as the release.
-func sinceRelease(release string) bool {
-	is, err := utilversion.ParseGeneric(release)
-	return err == nil && is.AtLeast(utilversion.MustParseGeneric(dpfservices.OVNSince))
 }
 
 // rolledOutTo says whether all pods of a DaemonSet have its template and are available.

@@ -28,10 +28,10 @@ func told(condition string) bool {
 }
 
 // failures are what is wrong with a DPU, and what to do; empty if nothing is. An InstallError is never taken back, so that it no longer matters
-// once the Node is Ready. The second port may be without a cable.
-func failures(d *dpf.DPU, r Row) string {
+// once the DPU has joined. The second port may be without a cable.
+func failures(d *dpf.DPU, joined bool) string {
 	var all []string
-	if c := reported(d, conditionInstallError); c != nil && r.NodeReady == nil {
+	if c := reported(d, conditionInstallError); c != nil && !joined {
 		all = append(all, fmt.Sprintf("the DPU reports %s: %s: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew", c.Reason, short(c.Message)))
 	}
 	if c := meta.FindStatusCondition(d.Status.Conditions, conditionError); c != nil && c.Status == metav1.ConditionTrue {

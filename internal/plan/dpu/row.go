@@ -6,14 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/dpf"
 )
-
-// conditionError is a condition of a DPU that DPF sets (doca-platform: api/provisioning/v1alpha1/dpu_types.go).
-const conditionError = "Error"
 
 // Row is the state of one DPU.
 type Row struct {
@@ -77,18 +73,9 @@ func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
 	return r
 }
 
-// since is when a condition became True.
-func since(d *dpf.DPU, condition string) *metav1.Time {
-	c := meta.FindStatusCondition(d.Status.Conditions, condition)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return nil
-	}
-	return &c.LastTransitionTime
-}
-
 // waits says what a DPU waits for: the first that is missing, in the order in which a DPU needs it.
 func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
-	findings, failed := f.Of(d), failures(d, r)
+	findings, failed := f.Of(d), failures(d, r.NodeReady != nil)
 	switch {
 	case d.DeletionTimestamp != nil:
 		return "DPF deletes it"
