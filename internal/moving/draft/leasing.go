@@ -130,6 +130,9 @@ func (m *maker) leaseTime(l Lease) {
 	if within != l.Time {
 		m.Leave(l.Line, "the Infra has %s, since dhcp.leaseTime is between %s and %s", within, valid.ShortestLease, valid.LongestLease)
 	}
+	if within > time.Hour { // docs/reference/dhcp-rules.md
+		m.Leave(l.Line, "clients that are neither virtual machines nor have a reservation get half the pool at most, for an hour at most: reserve the addresses of those that need more (dhcp.reservations)")
+	}
 	field, value := &m.infra.Spec.InfraComponents.DHCP.LeaseTime, &metav1.Duration{Duration: within.Truncate(time.Second)}
 	if *field != nil && **field != *value {
 		m.Leave(l.Line, "dhcp.leaseTime is %s already (the given Infra)", (*field).Duration)
