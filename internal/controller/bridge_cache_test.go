@@ -57,6 +57,18 @@ func (w dpuWorld) openShiftsRegistry() (host string, pushed *atomic.Int32) {
 	return strings.TrimPrefix(server.URL, "https://"), pushed
 }
 
+// ran plays HyperShift's record of the releases that a hosted cluster has run, the newest first.
+func (w dpuWorld) ran(name string, images ...string) {
+	w.t.Helper()
+	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there)
+	w.reports(hc, func() {
+		hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: images[0]}}
+		for _, image := range images {
+			hc.Status.Version.History = append(hc.Status.Version.History, configv1.UpdateHistory{State: configv1.CompletedUpdate, Image: image, StartedTime: metav1.Now()})
+		}
+	})
+}
+
 // A bridge's image is copied into OpenShift's own registry before anything is made, and goes with the last bridge that uses it, or with its release.
 func TestABridgesImageIsCopied(t *testing.T) {
 	w := newDPUWorld(t)
@@ -99,12 +111,9 @@ func TestABridgesImageIsCopied(t *testing.T) {
 	w.creates(ours, former, others)
 	installs := w.dpu("a", "d1")
 	w.creates(installs)
+	w.ran("b1", release, "example.com/release:4.20.3-multi")
 	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
-	ran := func(image string) configv1.UpdateHistory {
-		return configv1.UpdateHistory{State: configv1.CompletedUpdate, Image: image, StartedTime: metav1.Now()}
-	}
 	w.reports(hc, func() {
-		hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: release}, History: []configv1.UpdateHistory{ran(release), ran("example.com/release:4.20.3-multi")}}
 		meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionFalse, Reason: "AsExpected", ObservedGeneration: hc.Generation})
 	})
 	w.saysOf("b1", dpuv1.ConditionHostedClusterProgressing, metav1.ConditionFalse, "AsExpected")

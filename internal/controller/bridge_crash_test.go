@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,12 +41,15 @@ func (w dpuWorld) numberedBridge(n int) *dpuv1.DPUHCPBridge {
 }
 
 // crashWorld has bridges that are alike: bNN of DPUCluster dNN, with a DPUDeployment in a namespace of its own, NAMESPACE-dNN, and its image in
-// a registry.
-type crashWorld struct{ templateWorld }
+// a registry, from which it is copied to OpenShift's.
+type crashWorld struct {
+	templateWorld
+	cache string // the address of OpenShift's registry
+}
 
 func newCrashWorld(t *testing.T) crashWorld {
 	t.Helper()
-	w := crashWorld{newTemplateWorld(t)}
+	w := crashWorld{templateWorld: newTemplateWorld(t)}
 	w.SetDefaultEventuallyTimeout(5 * time.Minute)
 	w.grants()
 	w.hosts("example.com/ovn:1")
@@ -58,9 +62,33 @@ func newCrashWorld(t *testing.T) crashWorld {
 		w.Expect(remote.Write(ref, empty.Image, remote.WithTransport(trusting()))).To(Succeed())
 	}
 	mapping := named(&corev1.ConfigMap{}, "oooi-system", w.ns+"-images")
-	w.changes(mapping, func() { mapping.Data = map[string]string{"repository": repository} })
+	w.caches()
+	w.changes(mapping, func() { mapping.Data = map[string]string{"repository": repository, "cache": w.ns} })
+	w.logsIn("x")
 	w.runsAgain()
 	return w
+}
+
+// caches has OpenShift run a registry.
+func (w *crashWorld) caches() {
+	w.t.Helper()
+	config := &configv1.Image{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	w.configures(config)
+	w.cache, _ = w.openShiftsRegistry()
+	w.reports(config, func() {
+		config.Status.InternalRegistryHostname, config.Status.ExternalRegistryHostnames = w.cache, []string{w.cache}
+	})
+	w.creates(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "oooi-image-cache"}})
+	w.appliesRole("image-cache", w.ns)
+}
+
+// logsIn gives the bridges' pull secret a login for DPUs at OpenShift's registry, and another one.
+func (w crashWorld) logsIn(auth string) {
+	w.t.Helper()
+	pull := named(&corev1.Secret{}, w.ns, "pull")
+	w.changes(pull, func() {
+		pull.Data[corev1.DockerConfigJsonKey] = fmt.Appendf(nil, `{"auths":{%q:{"auth":"eDp5"},"quay.io":{"auth":%q}}}`, w.cache, auth)
+	})
 }
 
 func (w crashWorld) numberedBridge(n int) *dpuv1.DPUHCPBridge {
@@ -197,7 +225,7 @@ func eachBridge(do func(n int)) {
 // under has managers die while something is done.
 func (w crashWorld) under(what string, do func()) {
 	w.t.Helper()
-	all := map[string]fault{}
+	all := map[string]fault{forAll: {kills: 1 << 30}}
 	for n := 1; n <= crashes; n++ {
 		all[fmt.Sprintf("%02d", n)] = fault{kills: n, unheard: crashes + 1 - n, every: crashes}
 	}
@@ -222,14 +250,14 @@ func (w crashWorld) runsAt(image, token string) {
 // deleted.
 func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 	w := newCrashWorld(t)
+	w.offers("v1", "ImageStream.image.openshift.io")
 	w.under("made", func() {
 		eachBridge(w.begins)
 		eachBridge(w.isServed)
 		w.runsAt(release, "first")
 	})
 	w.under("given other Secrets", func() {
-		pull := named(&corev1.Secret{}, w.ns, "pull")
-		w.changes(pull, func() { pull.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{"quay.io":{"auth":"y"}}}`) })
+		w.logsIn("y")
 		eachBridge(func(n int) { w.writesKubeconfig(w.numberedBridge(n).Name, "second") })
 		eachBridge(w.copied)
 		eachBridge(func(n int) {
@@ -239,15 +267,19 @@ func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 		})
 		w.silent()
 	})
+	former, present := w.imageStream("layers-4.20.4"), w.imageStream("layers-4.20.5")
+	w.creates(former, present) // as OpenShift's registry does at the first push
 	w.under("upgraded", func() {
 		eachBridge(func(n int) {
 			b := w.numberedBridge(n)
 			w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
 		})
 		w.runsAt(newRelease, "second")
+		eachBridge(func(n int) { w.ran(w.numberedBridge(n).Name, newRelease, release) })
+		w.gone(former)
 	})
 	want := w.image(0)
-	w.Expect(want).To(And(ContainSubstring("layers:4.20.5"), ContainSubstring("allocateNodeCIDRs: Enabled"), ContainSubstring("doca-telemetry-service")))
+	w.Expect(want).To(And(ContainSubstring(w.cache+"/"+w.ns+"/layers-4.20.5:4.20.5"), ContainSubstring("allocateNodeCIDRs: Enabled"), ContainSubstring("doca-telemetry-service")))
 	eachBridge(func(n int) { w.Expect(w.image(n)).To(Equal(want), "bridge %d", n) })
 
 	card := func(n int) client.Object {
@@ -263,10 +295,12 @@ func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 		eachBridge(func(n int) { w.tearsDown(w.numberedBridge(n).Name) })
 		eachBridge(func(n int) { w.gone(w.numberedBridge(n)) })
 	})
+	w.gone(present)
 	w.Expect(w.left()).To(BeEmpty())
 	eachBridge(func(n int) {
 		sees(w.world, w.dpuCluster(string(w.numberedBridge(n).Spec.DPUClusterRef.Name), ""), func(g Gomega, c *dpf.DPUCluster) { g.Expect(c.Spec.Kubeconfig).To(BeEmpty()) })
 	})
+	w.uninstalls("image.openshift.io")
 }
 
 // Nor does it matter when a hosted cluster is taken over: it stays the same, with its key.

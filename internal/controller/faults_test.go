@@ -19,7 +19,7 @@ type faults struct {
 	late    string         // part of a path whose watches are delayed
 	count   map[string]int // mutating calls that got through, by bridge number
 	of      map[string]fault
-	wrote   map[string]bool // kinds of writes of bridge 00
+	wrote   map[string]bool // kinds of writes of bridge 00, and for all bridges
 	deadly  map[string]bool // kinds of writes before which a manager died
 	died    chan struct{}   // receives when a manager dies: no more of its calls get through
 }
@@ -36,6 +36,9 @@ type fault struct {
 func (f fault) at(number, n int) bool {
 	return n > 0 && (number == n || f.every > 0 && number > n && (number-n)%f.every == 0)
 }
+
+// forAll is in place of a bridge's number.
+const forAll = "all"
 
 func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
 
@@ -125,6 +128,9 @@ func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
 // numbered matches bridges and their DPUClusters: b07 and d07 in a path are for 07.
 var numbered = regexp.MustCompile(`\b[bd](\d\d)\b`)
 
+// shared matches what is written for all bridges, in the cache of images; managers die before each kind of it.
+var shared = regexp.MustCompile(`/serviceaccounts/oooi-image-cache/token$|/imagestreams/`)
+
 // digest matches the end of names that depend on what is in an object.
 var digest = regexp.MustCompile(`-[0-9a-f]{10}$`)
 
@@ -152,11 +158,15 @@ func (f *faults) judge(r *http.Request, dead *bool) (passes, heard bool) {
 		return false, false
 	}
 	who := numbered.FindStringSubmatch(r.URL.Path + " " + body(r))
-	if !changes || who == nil || f.count == nil {
+	ofAll := who == nil && shared.MatchString(r.URL.Path)
+	if !changes || who == nil && !ofAll || f.count == nil {
 		return true, true
 	}
+	if ofAll {
+		who = []string{"", forAll}
+	}
 	kind := r.Method + " " + r.Header.Get("Content-Type") + " " + digest.ReplaceAllString(numbered.ReplaceAllString(r.URL.Path, "NN"), "")
-	if who[1] == "00" {
+	if who[1] == "00" || ofAll {
 		f.wrote[kind] = true
 	}
 	f.count[who[1]]++
