@@ -21,7 +21,7 @@ func TestThePageOnOperatingBacksUp(t *testing.T) {
 	_, script, found := strings.Cut(pages(t)["docs/OPERATE.md"], "-o json | jq ")
 	g.Expect(found).To(BeTrue())
 	script, _, _ = strings.Cut(script, " > clusters.json")
-	command := exec.CommandContext(t.Context(), "sh", "-c", "jq "+script) //nolint:gosec // the page's own
+	command := exec.CommandContext(t.Context(), "sh", "-c", "jq "+script)
 	command.Stdin = strings.NewReader(list)
 	got, err := command.Output()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -191,7 +191,7 @@ func (d foreteller) away(what string, says foretold) (judge func()) {
 	dns, proxies := addressesOf(d.T, d.ctx, "told", "dns"), addressesOf(d.T, d.ctx, "told", "proxy")
 	asked := map[string]func() time.Duration{
 		"dns":   d.asks(func(ctx context.Context) error { return d.resolvesAt(ctx, dns) }),
-		"proxy": d.asks(func(ctx context.Context) error { return d.connectsTo(proxies) }),
+		"proxy": d.asks(func(context.Context) error { return d.connectsTo(proxies) }),
 		"dhcp": d.asks(func(ctx context.Context) error {
 			_, err := d.second.Lease(ctx)
 			return err
