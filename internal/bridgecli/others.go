@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 )
-
-// mostOthers is how many bridges a sentence names.
-const mostOthers = 5
 
 // others reads all other bridges.
 func (p *Platform) others(ctx context.Context, api client.Reader) error {
@@ -46,11 +43,7 @@ func (p Platform) behind(to string) string {
 		return ""
 	}
 	slices.Sort(all)
-	more := ""
-	if n := len(all) - mostOthers; n > 0 {
-		all, more = all[:mostOthers], fmt.Sprintf(" and %d more", n)
-	}
-	return "; other hosted clusters are not at the release yet, and come before it, too: " + strings.Join(all, ", ") + more
+	return "; other hosted clusters are not at the release yet, and come before it, too: " + finding.Some(all)
 }
 
 // isBehind goes by the tags of releases, and where one has none, by the whole name.

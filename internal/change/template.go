@@ -3,13 +3,13 @@ package change
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -109,16 +109,12 @@ func trusts(hc *hyperv1.HostedCluster) string {
 
 // installed says what becomes of the DPUs of the DPUCluster.
 func installed(after BridgePicture) string {
-	const most = 5
 	var all []string
 	for _, d := range after.Input.Templates.DPUs {
 		all = append(all, d.Namespace+"/"+d.Name)
 	}
-	switch more := len(all) - most; {
-	case len(all) == 0:
+	if len(all) == 0 {
 		return fmt.Sprintf("DPUCluster %s has no DPU yet", bridge.ClusterKey(after.Bridge))
-	case more > 0:
-		return fmt.Sprintf("those that are installed stay as they are until DPF installs them again: %s and %d more", strings.Join(all[:most], ", "), more)
 	}
-	return "those that are installed stay as they are until DPF installs them again: " + strings.Join(all, ", ")
+	return "those that are installed stay as they are until DPF installs them again: " + finding.Some(all)
 }

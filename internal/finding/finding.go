@@ -2,7 +2,10 @@
 // to do. A Go error, by contrast, means that I/O failed.
 package finding
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Severity is how severe a finding is.
 type Severity int
@@ -131,4 +134,13 @@ func Worst(findings []Finding, condition string) Severity {
 		}
 	}
 	return worst
+}
+
+// Some names the first of a list in a sentence, and how many more there are.
+func Some(all []string) string {
+	const most = 5
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, ", ")
 }

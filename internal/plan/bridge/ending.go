@@ -10,6 +10,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -57,7 +58,7 @@ func End(in Remains) Ending {
 	case cluster != nil && len(in.attached()) > 0 && !in.Forced():
 		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
 			"DPUs %s of DPUCluster %s still exist, and DPF needs the hosted cluster to remove them: delete them, or finish at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true%s",
-			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete, in.strange())}
+			finding.Some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete, in.strange())}
 	case len(in.missed()) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"%s; or keep the remaining objects and finish with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
@@ -65,7 +66,7 @@ func End(in Remains) Ending {
 	case len(inUse) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"HostedCluster %s/%s uses Secret %s, which is deleted with this bridge, but has lost the bridge's labels: restore them with: %s; or keep only the HostedCluster and the Secret, without NodePool, address and ignition, and delete the rest with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
-			in.Bridge.Namespace, in.Bridge.Name, some(inUse), in.relabelling(), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
+			in.Bridge.Namespace, in.Bridge.Name, finding.Some(inUse), in.relabelling(), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case cluster != nil || pool != nil:
 		return Ending{Cluster: cluster, Pool: pool, Reason: dpuv1.ReasonCleanupInProgress, Message: fmt.Sprintf("waiting until HostedCluster and NodePool %s/%s are deleted", in.Bridge.Namespace, in.Bridge.Name)}
 	case in.referred() || len(injected) > 0:
@@ -164,7 +165,7 @@ func (in Remains) strange() string {
 	if len(all) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; ask who made %s, which are in a namespace of neither the DPUCluster nor the DPUDeployment", some(all))
+	return fmt.Sprintf("; ask who made %s, which are in a namespace of neither the DPUCluster nor the DPUDeployment", finding.Some(all))
 }
 
 // Forced says whether the user wants the deletion to continue whatever DPF still needs.

@@ -1,10 +1,8 @@
 package bridge
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -120,13 +118,4 @@ type Object interface {
 type Adoption struct {
 	Object kept.Object
 	Labels map[string]string
-}
-
-// some names the first of a list, and how many more there are.
-func some(all []string) string {
-	const most = 5
-	if len(all) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-	}
-	return strings.Join(all, ", ")
 }

@@ -56,5 +56,5 @@ func lacking(d *dpf.DPUDeployment, kind, reason string, missing []string) []find
 	}
 	slices.Sort(missing)
 	return one(finding.Wait(serviced, reason).Say("DPUDeployment %s/%s needs %s %s, which namespace %s does not have, or which is being deleted: create it; until then DPF makes no DPUSet, and so installs no DPU",
-		d.Namespace, d.Name, kind, some(slices.Compact(missing)), d.Namespace))
+		d.Namespace, d.Name, kind, finding.Some(slices.Compact(missing)), d.Namespace))
 }

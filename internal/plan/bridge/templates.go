@@ -91,7 +91,7 @@ func (in Input) unnamed() (all []finding.Finding) {
 		}
 	}
 	if len(dpus) > 0 {
-		all = append(all, finding.Warn(templated, "DPUIncomplete").Say("no template is made for DPUs %s, which name no BFB, or no DPUFlavor: DPF installs them from none of this bridge's", some(dpus)))
+		all = append(all, finding.Warn(templated, "DPUIncomplete").Say("no template is made for DPUs %s, which name no BFB, or no DPUFlavor: DPF installs them from none of this bridge's", finding.Some(dpus)))
 	}
 	return all
 }
@@ -140,12 +140,12 @@ func staying(template metav1.Object) []finding.Finding {
 		return nil
 	}
 	return one(finding.Wait(dpuv1.ConditionReady, "TemplateTerminating").Say("ConfigMap %s/%s is withdrawn as a template, but its finalizers (%s) keep it, and DPF could install DPUs from it: have their owners remove them; the hosted cluster does not change until it is gone",
-		template.GetNamespace(), template.GetName(), some(template.GetFinalizers())))
+		template.GetNamespace(), template.GetName(), finding.Some(template.GetFinalizers())))
 }
 
 // unserved: what is not read must not count as absent. The hosted cluster keeps its release, because templates of that could not be withdrawn.
 func (in Input) unserved() []finding.Finding {
-	missing := some(in.Templates.Unserved)
+	missing := finding.Some(in.Templates.Unserved)
 	all := one(finding.Wait(templated, "DPFNotInstalled").Say("the cluster does not serve %s, or could not be asked for it: install the DPF operator in a version that has it; the bridge notices it, and leaves DPF's templates as they are until then", missing))
 	if is, to := in.cluster().Spec.Release.Image, string(in.Bridge.Spec.OCPReleaseImage); is != to {
 		all = append(all, finding.Wait(dpuv1.ConditionReady, "DPFNotInstalled").Say("HostedCluster %s keeps release %s until templates of it can be withdrawn: the cluster does not serve %s", in.name(), is, missing))

@@ -20,5 +20,5 @@ func UnreadDPUs(all []dpf.DPU) []finding.Finding {
 		return nil
 	}
 	return one(finding.Warn(dpuv1.ConditionCSRAutoApprovalActive, "ObjectTooLarge").
-		Say("DPUs that are too large to be read: %s; their certificates may have to wait: take away labels, or entries of their lists, that nobody needs", some(large)))
+		Say("DPUs that are too large to be read: %s; their certificates may have to wait: take away labels, or entries of their lists, that nobody needs", finding.Some(large)))
 }
