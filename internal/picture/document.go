@@ -38,7 +38,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"outcome": outcomeOf,
 	"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // it is embedded
 	"mapFree": mapFree,
-	"mapX":    func(i int) int { return i % mapColumns * mapPitch }, "mapY": func(i int) int { return i / mapColumns * mapPitch },
+	"mapX":    mapX, "mapY": mapY,
 	"mapWidth": func() int { return mapColumns * mapPitch }, "mapHeight": func(all []Address) int { return (len(all) + mapColumns - 1) / mapColumns * mapPitch },
 }).ParseFS(files, "page.html"))
 
@@ -47,12 +47,16 @@ const (
 	mapPitch   = 14
 )
 
+func mapX(i int) int { return i % mapColumns * mapPitch }
+
+func mapY(i int) int { return i / mapColumns * mapPitch }
+
 // mapFree is one shape for all free addresses: most are, and each element of a page takes its time.
 func mapFree(all []Address) string {
 	var path strings.Builder
 	for i, a := range all {
 		if a.Use == Free {
-			fmt.Fprintf(&path, "M%d %dh12v12h-12z", i%mapColumns*mapPitch, i/mapColumns*mapPitch)
+			fmt.Fprintf(&path, "M%d %dh12v12h-12z", mapX(i), mapY(i))
 		}
 	}
 	return path.String()
@@ -78,7 +82,7 @@ type Frame struct {
 
 // FrameOf a worker's page, of an Infra's without one, or of the overview without any name.
 func FrameOf(namespace, name, worker string) Frame {
-	path := "infras/" + namespace + "/" + name
+	path := infraPath(namespace, name)
 	switch {
 	case name == "":
 		return Frame{Title: "Infras and bridges", Base: "./", Events: "events"}
@@ -87,6 +91,8 @@ func FrameOf(namespace, name, worker string) Frame {
 	}
 	return Frame{Title: "Worker " + step.Plain(worker), Base: "../../../../", Trail: []Link{{namespace + "/" + name, path}}, Events: "../../../../" + workerPath(path, worker) + "/events"}
 }
+
+func infraPath(namespace, name string) string { return "infras/" + namespace + "/" + name }
 
 func workerPath(infra, worker string) string { return infra + "/workers/" + url.PathEscape(worker) }
 
@@ -233,7 +239,7 @@ func (w Worker) row(id, path string) template.HTML {
 // Document of an Infra.
 func (p Page) Document() Document {
 	wall := Section{ID: "wall", before: drawn("wall", p), after: drawn("wall-end", p), rows: make([]row, len(p.Workers))}
-	path := "infras/" + p.Namespace + "/" + p.Name
+	path := infraPath(p.Namespace, p.Name)
 	for i, w := range p.Workers {
 		id := "w-" + w.Name
 		wall.rows[i] = row{id, unique.Make(w.row(id, "../../"+workerPath(path, w.Name)))}

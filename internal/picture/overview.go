@@ -45,7 +45,7 @@ func LineOf(infra *v1alpha1.Infra) Line {
 func (l Line) ID() string { return "i-" + l.Namespace + "/" + l.Name }
 
 // Path is relative to the root.
-func (l Line) Path() string { return "infras/" + l.Namespace + "/" + l.Name }
+func (l Line) Path() string { return infraPath(l.Namespace, l.Name) }
 
 // Document of the overview. Its sections are always the same: a browser replaces what it has.
 func (o Overview) Document() Document {
