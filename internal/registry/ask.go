@@ -116,11 +116,7 @@ func exists(ref name.Reference, options ...remote.Option) (string, error) {
 
 // versionOf a release is in its config.
 func versionOf(ref name.Reference, options ...remote.Option) (string, error) {
-	found, err := remote.Get(ref, options...)
-	if err != nil {
-		return "", err
-	}
-	image, err := imageFor(found)
+	image, err := imageAt(ref, options...)
 	if err != nil {
 		return "", err
 	}
@@ -133,6 +129,15 @@ func versionOf(ref name.Reference, options ...remote.Option) (string, error) {
 		return "", errNoRelease(fmt.Sprintf("has no version in its label %s", label))
 	}
 	return version, nil
+}
+
+// imageAt is what a registry has there for a BlueField.
+func imageAt(ref name.Reference, options ...remote.Option) (v1.Image, error) {
+	found, err := remote.Get(ref, options...)
+	if err != nil {
+		return nil, err
+	}
+	return imageFor(found)
 }
 
 // imageFor a BlueField: of a release for several architectures its own.

@@ -112,11 +112,7 @@ func (l *Lookups) write(ctx context.Context, want bridge.Lookup, version string,
 		return err
 	}
 	defer done()
-	found, err := remote.Get(source, reading...)
-	if err != nil {
-		return err
-	}
-	image, err := imageFor(found)
+	image, err := imageAt(source, reading...)
 	if err != nil {
 		return err
 	}

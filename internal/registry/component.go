@@ -23,15 +23,11 @@ const mostOfList = 256 << 20
 // imageOf a component is what a release lists for it. Layers are read from the last one on, and only until the list is found.
 func imageOf(component string) func(name.Reference, ...remote.Option) (string, error) {
 	return func(ref name.Reference, options ...remote.Option) (string, error) {
-		found, err := remote.Get(ref, options...)
+		image, err := imageAt(ref, options...)
 		if err != nil {
 			return "", err
 		}
-		release, err := imageFor(found)
-		if err != nil {
-			return "", err
-		}
-		files := mutate.Extract(release)
+		files := mutate.Extract(image)
 		defer files.Close()
 		all := tar.NewReader(files)
 		for {
