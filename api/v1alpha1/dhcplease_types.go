@@ -203,6 +203,12 @@ type DHCPLeaseStatus struct {
 	Stages []Stage `json:"stages,omitempty"`
 }
 
+// Fields of a DHCPLease by which leases are selected.
+const (
+	LeaseFieldServer         = "spec.serverRef.name"
+	LeaseFieldVirtualMachine = "spec.vmRef.name"
+)
+
 // DHCPLease is one address leased to one client: both the lock on the address and its record. Its name contains the DHCPServer and
 // the address.
 // +kubebuilder:object:root=true

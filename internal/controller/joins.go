@@ -99,7 +99,7 @@ func (j joins) look(ctx context.Context, infra types.NamespacedName, machines []
 func (j joins) note(ctx context.Context, infra types.NamespacedName, m *clusterapi.Machine, n joined) error {
 	all := &v1alpha1.DHCPLeaseList{}
 	err := j.observe.Live.List(ctx, all, client.InNamespace(infra.Namespace),
-		client.MatchingFields{"spec.serverRef.name": names.DHCPServer(infra.Name), "spec.vmRef.name": m.VirtualMachine()})
+		client.MatchingFields{v1alpha1.LeaseFieldServer: names.DHCPServer(infra.Name), v1alpha1.LeaseFieldVirtualMachine: m.VirtualMachine()})
 	if err != nil {
 		return fmt.Errorf("looking up the lease of virtual machine %s/%s, whose Node is Ready: %w", m.Namespace, m.VirtualMachine(), err)
 	}

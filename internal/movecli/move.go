@@ -95,7 +95,7 @@ func (m *Move) readLeases(ctx context.Context, from client.Client, now time.Time
 	server := names.DHCPServer(m.Infra.Name)
 	long := 2 * ptr.Deref(m.Infra.Spec.InfraComponents.DHCP.LeaseTime, metav1.Duration{Duration: valid.DefaultLease}).Duration
 	_, err := daemon.Pages(&v1alpha1.DHCPLeaseList{}, pageSize, func(page *v1alpha1.DHCPLeaseList, limits ...client.ListOption) error {
-		err := from.List(ctx, page, append(limits, client.InNamespace(m.Infra.Namespace), client.MatchingFields{"spec.serverRef.name": server})...)
+		err := from.List(ctx, page, append(limits, client.InNamespace(m.Infra.Namespace), client.MatchingFields{v1alpha1.LeaseFieldServer: server})...)
 		for i := range page.Items {
 			m.Leases = append(m.Leases, m.lease(&page.Items[i], server, now.Add(long)))
 		}

@@ -36,7 +36,7 @@ var _ lease.Store = (*Store)(nil)
 
 // selected are the list options of this server's leases: by field, since the labels of a restored backup may be stale.
 func (s *Store) selected() []client.ListOption {
-	return []client.ListOption{client.InNamespace(s.Namespace), client.MatchingFields{"spec.serverRef.name": s.Server}}
+	return []client.ListOption{client.InNamespace(s.Namespace), client.MatchingFields{v1alpha1.LeaseFieldServer: s.Server}}
 }
 
 // Create implements lease.Store.
