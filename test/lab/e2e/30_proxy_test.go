@@ -89,23 +89,31 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 	}
 	go io.Copy(io.Discard, out)
 
-	gap := time.Hour
-	for range 2 { // the shorter counts, because other processes may delay one
-		kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", proxyOfC1, "--wait=false")
-		took, err := longestGap(ctx, n, address, 20*time.Second)
-		must(t, err)
-		t.Logf("longest time without an answer: %s", took)
-		gap = min(gap, took)
-	}
-	if gap >= answeredAgain {
-		t.Errorf("an on-link client was without an answer for %s, want < %s", gap, answeredAgain)
-	}
+	answersSoonAfter(t, ctx, n, address, proxyOfC1)
 	must(t, scene.Until(ctx, "kubectl logs again", func(ctx context.Context) error {
 		_, err := logged(ctx, "c1", "streaming")
 		return err
 	}))
 	must(t, logs.Process.Kill())
 	logs.Wait()
+}
+
+// answersSoonAfter deletes the pods that a selector has, and judges how long a client has no answer from an address of theirs. The shortest of three
+// times counts, for the other lab and virtual machines may delay one: where there was no load it was half a second, beside two machines that boot 3 s, and
+// once 5.7.
+func answersSoonAfter(t *testing.T, ctx context.Context, n *scene.Neighbour, address, selector string) {
+	t.Helper()
+	shortest := time.Hour
+	for tries := 0; shortest >= answeredAgain && tries < 3; tries++ {
+		kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", selector, "--wait=false")
+		gap, err := longestGap(ctx, n, address, 15*time.Second)
+		must(t, err)
+		t.Logf("longest time without an answer: %s", gap)
+		shortest = min(shortest, gap)
+	}
+	if shortest >= answeredAgain {
+		t.Errorf("an on-link client was without an answer for %s, want < %s", shortest, answeredAgain)
+	}
 }
 
 // longestGap makes handshakes for a duration, and returns the longest time between two that were answered.
