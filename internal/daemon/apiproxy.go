@@ -25,7 +25,11 @@ type APIProxy struct {
 	Log     *slog.Logger
 }
 
-// Run serves until ctx ends.
+// lastRequests is how long requests are handed on after ctx has ended, at most. The containers of a pod are told to end together, and the daemon may
+// still have to write what it promises to a client.
+const lastRequests = 2 * time.Second
+
+// Run serves until ctx has ended, and the daemon too, whose connections close then; lastRequests later at the latest.
 func (p *APIProxy) Run(ctx context.Context) error {
 	handler, err := p.handler()
 	if err != nil {
@@ -36,7 +40,43 @@ func (p *APIProxy) Run(ctx context.Context) error {
 		return fmt.Errorf("--socket: %w; give a path in a directory that this user can write", err)
 	}
 	p.Log.Info("handing requests on to the API server", "socket", p.Socket)
-	return serve(ctx, listener, handler)
+	connections := open{closed: make(chan struct{}, 1)}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		connections.awaitNone(lastRequests)
+		end()
+	})()
+	return serve(serving, listener, handler, connections.note)
+}
+
+// open counts the connections of a server.
+type open struct {
+	now    atomic.Int64
+	closed chan struct{}
+}
+
+func (o *open) note(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		o.now.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		o.now.Add(-1)
+		select {
+		case o.closed <- struct{}{}:
+		default: // a signal is already pending
+		}
+	}
+}
+
+func (o *open) awaitNone(within time.Duration) {
+	for over := time.After(within); o.now.Load() > 0; {
+		select {
+		case <-o.closed:
+		case <-over:
+			return
+		}
+	}
 }
 
 func (p *APIProxy) handler() (http.Handler, error) {

@@ -50,7 +50,7 @@ func handsOn(t *testing.T, socket string, api http.Handler) (server *httptest.Se
 	go func() { ended <- p.Run(ctx) }()
 	return server, func() {
 		stop()
-		NewWithT(t).Eventually(ended).Should(Receive(BeNil()))
+		NewWithT(t).Eventually(ended).WithTimeout(5 * lastRequests).Should(Receive(BeNil()))
 		server.CloseClientConnections()
 		server.Close()
 	}
@@ -159,6 +159,51 @@ func TestADaemonWaitsForTheSocketOfItsPod(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("see the log of the pod's container api-proxy")))
 		g.Expect(time.Since(started)).To(BeNumerically("~", within+missedIn/2, missedIn/2))
 	}
+}
+
+// The containers of a pod are told to end together, and a daemon that ends writes first what it promised.
+func TestADaemonThatEndsStillReachesTheAPIServer(t *testing.T) {
+	g := NewWithT(t)
+	socket, asked := filepath.Join(t.TempDir(), "api.sock"), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			close(asked)
+			<-r.Context().Done()
+		}
+	}))
+	defer api.Close()
+	ended := make(chan error, 1)
+	p := APIProxy{Socket: socket, Cluster: &rest.Config{Host: api.URL}, Log: slog.New(slog.DiscardHandler)}
+	go func() { ended <- p.Run(ctx) }()
+	through := throughSocket(socket).Transport.(behind).Transport
+	watch, err := (&http.Client{Transport: through}).Get("http://kubernetes/api?watch")
+	g.Expect(err).NotTo(HaveOccurred())
+	<-asked
+	stop()
+	g.Consistently(ended, lastRequests/4).ShouldNot(Receive())
+	answer, err := (&http.Client{Transport: through}).Get("http://kubernetes/api")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Body.Close()).To(Succeed())
+	g.Expect(watch.Body.Close()).To(Succeed())
+	through.CloseIdleConnections()
+	g.Eventually(ended, lastRequests/2).Should(Receive(BeNil()), "the daemon has ended")
+}
+
+// A daemon that does not end is not waited for.
+func TestAnAPIProxyEndsBeforeItIsKilled(t *testing.T) {
+	g := NewWithT(t)
+	socket := filepath.Join(t.TempDir(), "api.sock")
+	_, end := handsOn(t, socket, http.NotFoundHandler())
+	kube := asked(t, socket)
+	defer leaves(kube)
+	_, err := kube.CoreV1().Pods("ns").Get(t.Context(), "mine", metav1.GetOptions{})
+	g.Expect(err).To(HaveOccurred())
+	began := time.Now()
+	end()
+	g.Expect(time.Since(began)).To(BeNumerically("~", lastRequests, lastRequests/2))
 }
 
 // A connection lost between the proxy and the API server counts as the daemon's own: client-go repeats a read that got no answer, and

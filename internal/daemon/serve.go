@@ -57,11 +57,12 @@ func listen(ctx context.Context, at netip.AddrPort, handler http.Handler) error 
 	if err != nil {
 		return err
 	}
-	return serve(ctx, listener, handler)
+	return serve(ctx, listener, handler, nil)
 }
 
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+// serve serves until ctx ends; note, unless nil, is told of each connection's states.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, note func(net.Conn, http.ConnState)) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ConnState: note}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

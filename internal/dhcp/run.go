@@ -120,7 +120,9 @@ func (i *instance) run(ctx context.Context) error {
 		i.metrics.happened.WithLabelValues(string(h.Type)).Inc()
 		i.announcer.Announce(h)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	serving, end := i.leaves(ctx)
+	defer end()
+	group, ctx := errgroup.WithContext(serving)
 	for _, part := range []func(context.Context) error{
 		i.follow, i.serve, i.keepLeases, i.keepClock, i.keepStatus, i.status.Run, i.announcer.Run,
 		func(ctx context.Context) error { return i.Serve(ctx, i.ready, i.metrics.handler()) },

@@ -70,6 +70,7 @@ type Server struct {
 	lanes  map[pool.Rank]*lane
 
 	discovers discovers
+	offers    offers
 }
 
 // newServer returns a server without configuration or leases.
@@ -152,6 +153,9 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	d := settled
 	if d.Do != pool.Silence && !d.Final && older(received, tooOld) {
 		d = pool.Decision{Do: pool.Silence, Why: "too-old"}
+	}
+	if d.Do == pool.Offer && !s.offers.another() {
+		d = pool.Decision{Do: pool.Silence, Why: "ending"}
 	}
 	if reply, any := s.reply(d); any {
 		if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
