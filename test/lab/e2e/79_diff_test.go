@@ -180,8 +180,8 @@ func endsStreams(says, at string) bool {
 }
 
 // clientWaits is how long a client may be without an answer from a service of which one instance serves all the time: its time-out of a second at
-// the other, and what an instance that just began needs for the first answer beside another lab (2.3 s were seen).
-const clientWaits = 8 * time.Second
+// the other, three of udhcpc's where that had offered something, and what all wait for two processors that two labs share. 4.7 s were seen so.
+const clientWaits = 12 * time.Second
 
 // mayBeAway is how long a client may be without an answer from a component, as far as that is judged. Nothing is where something ends or begins: the
 // name that is asked for leads to the proxy.
