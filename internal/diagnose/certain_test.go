@@ -262,3 +262,15 @@ func TestATunnelIsAwaitedWhileItsAgentStarts(t *testing.T) {
 	})
 	g.Expect(at(f, "tunnel").See).To(Equal(Page+booting), "its kubelet's certificate may not be approved yet")
 }
+
+// A machine is not on the VLAN of an Infra whose network somebody misspelt, and its own network is the right one.
+func TestTheCardOfARefusedInfrasMachineIsNotJudged(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	unleased(&f)
+	breaks(&f, "NetworkReady", "NADNotFound")
+	f.Machines.Is[0].Cards[0].Network = "default/vlan77"
+	g.Expect(at(f, "card").See).To(Equal(Page+otherNetwork), "it served before")
+	f.DHCP.Is = nil
+	g.Expect(at(f, "card").Outcome).To(Equal(step.Skip))
+	g.Expect(at(f, "dhcp").See).To(Equal(Page + infraRefused))
+}

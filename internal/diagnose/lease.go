@@ -51,6 +51,9 @@ func card(w worker, f Facts) step.Step {
 	if len(elsewhere) == len(m.Cards) && f.Networks.Unread != "" {
 		return unread("whether "+strings.Join(elsewhere, ", ")+" is the VLAN of "+f.network()+": NetworkAttachmentDefinitions", f.Networks.Unread)
 	}
+	if len(elsewhere) == len(m.Cards) && neverServed(f) != nil {
+		return skip("the Infra is refused, so %s may not be the VLAN that is meant", f.network())
+	}
 	if len(elsewhere) == len(m.Cards) {
 		return fail(otherNetwork, fmt.Sprintf("name %s in spec.platform.kubevirt.additionalNetworks of NodePool %s, or have the Infra serve that network", f.network(), m.Pool),
 			"no card of it is on %s, the Infra's VLAN: it has %s", f.network(), strings.Join(elsewhere, ", "))

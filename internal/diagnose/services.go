@@ -41,6 +41,14 @@ func refused(f Facts) *metav1.Condition {
 	return broken(f, v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved)
 }
 
+// neverServed is why an Infra is refused that has nothing yet.
+func neverServed(f Facts) *metav1.Condition {
+	if f.DHCP.Is != nil {
+		return nil
+	}
+	return refused(f)
+}
+
 func on(enabled *bool) bool { return ptr.Deref(enabled, true) }
 
 // told repeats a condition, whose message says what to do.
@@ -60,7 +68,7 @@ func (f Facts) missing(cause, child string) step.Step {
 }
 
 func dhcpServes(f Facts) step.Step {
-	if c := refused(f); c != nil && f.DHCP.Is == nil {
+	if c := neverServed(f); c != nil {
 		return told(infraRefused, c)
 	}
 	switch d := f.DHCP; {
