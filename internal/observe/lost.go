@@ -16,8 +16,12 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// settles is how long a pod is left alone, so that an address is moved at most once in that time.
-const settles = time.Minute
+// A pod is left alone for settles after it became ready, so that an address is moved four times a minute at most: until it is lost takes four seconds,
+// too. One that never was is left alone for untilReady, as while its images are pulled.
+const (
+	settles    = 10 * time.Second
+	untilReady = time.Minute
+)
 
 // readLost reads what decides whether a proxy's pods are lost: who looks at them from the VLAN, and whether their nodes report.
 func (c *Child) readLost(ctx context.Context, o *Observer) (err error) {
@@ -90,7 +94,7 @@ func (o *Observer) readBound(ctx context.Context, to *workload.Instance, proxy t
 		switch {
 		case p.DeletionTimestamp == nil:
 			to.Pods = append(to.Pods, workload.RunningPod{
-				NamespacedName: client.ObjectKeyFromObject(&p), UID: p.UID, Settled: o.Now().Sub(p.CreationTimestamp.Time) >= settles,
+				NamespacedName: client.ObjectKeyFromObject(&p), UID: p.UID, Settled: settled(&p, o.Now()),
 				Stranded: silent && o.Now().Sub(ready.LastTransitionTime.Time) >= workload.UnreachableSeconds*time.Second,
 			})
 		case silent || p.Labels[names.LabelLost] != "":
@@ -98,4 +102,13 @@ func (o *Observer) readBound(ctx context.Context, to *workload.Instance, proxy t
 		}
 	}
 	return err
+}
+
+func settled(p *corev1.Pod, now time.Time) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) >= settles {
+			return true
+		}
+	}
+	return now.Sub(p.CreationTimestamp.Time) >= untilReady
 }

@@ -50,7 +50,7 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		}
 		g.Expect(cache.Create(t.Context(), pod)).To(Succeed())
 	}
-	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent", "f": "silent", "g": "reports"} {
+	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent", "f": "silent", "g": "reports", "h": "fresh", "i": "fresh"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: name, UID: types.UID("uid-" + name)}}
 		pod.Labels = map[string]string{names.LabelApp: names.Proxy, names.LabelInstance: "own-proxy"}
 		pod.Spec.NodeName, pod.CreationTimestamp = node, metav1.NewTime(time.Now().Add(-time.Hour))
@@ -59,8 +59,11 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		} else {
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
 		}
-		if name == "b" {
+		if name == "b" || name == "h" || name == "i" {
 			pod.CreationTimestamp = metav1.Now()
+		}
+		if since := map[string]time.Duration{"h": settles, "i": settles / 2}[name]; since > 0 {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-since))}}
 		}
 		ends := name == "e" || name == "g" // already
 		if ends {
@@ -77,6 +80,8 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "a"}, UID: "uid-a", Settled: true, Stranded: true},
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "b"}, UID: "uid-b"},
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "c"}, UID: "uid-c", Settled: true},
+		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "h"}, UID: "uid-h", Settled: true},
+		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "i"}, UID: "uid-i"},
 	))
 	g.Expect(seen.Now.Ending).To(Equal(workload.EndingPod{Name: "e", Node: "silent"}), "and not the one whose node ends it")
 	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Node: "reports", Said: v1alpha1.Instance{IP: "192.168.100.5", Health: says}}}), "one for each address that is wanted")

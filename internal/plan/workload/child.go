@@ -78,7 +78,7 @@ type Lookout struct {
 type RunningPod struct {
 	types.NamespacedName
 	UID types.UID
-	// Settled: it is older than a minute, so that one address is moved at most once in that time.
+	// Settled: it has had its time to be found on the VLAN.
 	Settled bool
 	// Stranded: its node has not reported for UnreachableSeconds.
 	Stranded bool

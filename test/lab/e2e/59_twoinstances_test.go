@@ -151,13 +151,13 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	}
 }
 
-// mayBeMoved waits until a pod is a minute old: an address is moved once a minute at most.
+// mayBeMoved waits until a pod has been ready for ten seconds, as its address must be to be moved.
 func mayBeMoved(t *testing.T, ctx context.Context, pod []string) {
 	t.Helper()
-	must(t, scene.Until(ctx, "a pod's first minute", func(ctx context.Context) error {
-		made, err := time.Parse(time.RFC3339, kubectl(t, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].metadata.creationTimestamp}"}, pod...)...))
-		if err == nil && time.Since(made) < time.Minute {
-			err = fmt.Errorf("it is %s old", time.Since(made))
+	must(t, scene.Until(ctx, "a pod that is settled", func(ctx context.Context) error {
+		ready, err := time.Parse(time.RFC3339, kubectl(t, ctx, append([]string{"get", "pod", "-o", `jsonpath={.items[*].status.conditions[?(@.type=="Ready")].lastTransitionTime}`}, pod...)...))
+		if err == nil && time.Since(ready) < 10*time.Second {
+			err = fmt.Errorf("it has been ready for %s", time.Since(ready))
 		}
 		return err
 	}))
