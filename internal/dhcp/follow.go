@@ -42,7 +42,7 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 		if err != nil {
 			return err
 		}
-		config.Born, config.LooksUpVMs = saved.Born, false // without a cluster there are none to look up
+		config.Born, config.InFile, config.LooksUpVMs = saved.Born, true, false // without a cluster there are none to look up
 	} else {
 		config.Instances = i.memory.known
 	}

@@ -63,6 +63,50 @@ func TestWhoBindsAndReleasesInTurnCausesFewWrites(t *testing.T) {
 	}
 }
 
+// bindsAndReleases has so many clients each take an address and give it back, three times, and returns the writes.
+func (l *lab) bindsAndReleases(clients int) int {
+	before := l.store.writes
+	for i := range clients {
+		mac := fmt.Sprintf("%02x:%02x", i/256, i%256)
+		for range 3 {
+			if offer := l.discover(mac); offer != nil {
+				if ack := l.selects(mac, yours(offer)); ack != nil {
+					l.releases(mac, yours(ack))
+				}
+			}
+		}
+	}
+	return l.store.writes - before
+}
+
+// Where no virtual machines are looked up, as on bare metal, a guest with many hardware addresses had no bound.
+func TestWhoBindsUnderManyAddressesCausesFewWrites(t *testing.T) {
+	l, g := newLab(t, 100), NewWithT(t)
+	g.Expect(l.bindsAndReleases(600)).To(Equal(2048), "a rack that boots at once has room")
+	l.passes(10 * time.Second)
+	g.Expect(l.bindsAndReleases(600)).To(Equal(100), "ten more a second")
+
+	l.reconfigure(func(c *pool.Config) { c.LooksUpVMs = true })
+	l.passes(time.Hour)
+	g.Expect(l.bindsAndReleases(600)).To(Equal(256))
+	l.reconfigure(func(c *pool.Config) { c.Instances = append(c.Instances, at(200)) })
+	l.passes(10 * time.Second)
+	g.Expect(l.bindsAndReleases(600)).To(Equal(50), "of each of two instances five a second")
+
+	l.reconfigure(func(c *pool.Config) { c.Instances, c.InFile, c.LooksUpVMs = c.Instances[:1], true, false })
+	g.Expect(l.bindsAndReleases(600)).To(BeNumerically(">", 3000), "a file is nobody else's")
+}
+
+// Who is given an address leaves the one it had, which is a write, too.
+func TestWhoAsksForOneAddressAfterAnotherCausesFewWrites(t *testing.T) {
+	l, g := newLab(t, 100), NewWithT(t)
+	l.binds("bb")
+	for n := range byte(100) {
+		l.reboots("bb", at(10+n))
+	}
+	g.Expect(l.store.writes).To(BeNumerically("<=", 12))
+}
+
 // Each REQUEST of a guest raised its horizon, which reached no further than one term: 64 guests that asked all the time caused 48 writes a second.
 func TestAGuestThatAsksAgainCausesNoWrite(t *testing.T) {
 	l, g := newLab(t, 100), NewWithT(t)

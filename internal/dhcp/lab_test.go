@@ -122,7 +122,7 @@ func (l *lab) hears(mac string, kind dhcpv4.MessageType, with ...dhcpv4.Modifier
 
 func (l *lab) hearsAt(received time.Time, mac string, kind dhcpv4.MessageType, with ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
 	l.t.Helper()
-	hardware, err := net.ParseMAC("52:54:00:00:00:" + mac)
+	hardware, err := net.ParseMAC("52:54:00:00:00:00"[:17-len(mac)] + mac)
 	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
 	sent, err := dhcpv4.New(append([]dhcpv4.Modifier{dhcpv4.WithHwAddr(hardware), dhcpv4.WithMessageType(kind)}, with...)...)
 	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())

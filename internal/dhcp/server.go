@@ -177,8 +177,8 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	}
 	s.tellRefused(m, settled)
 	if d.Do == pool.Ack && d.Lease > 0 {
-		now, _ = s.Clock.Now()
-		s.free(ctx, s.Table.Surplus(m.Client, d.IP, now))
+		now, steady := s.Clock.Now()
+		s.free(ctx, s.Table.Surplus(pool.Ask{Message: m, Now: now, Steady: steady}, d.IP))
 	}
 }
 

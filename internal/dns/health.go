@@ -119,14 +119,14 @@ func (h *health) follow(ctx context.Context, from vantage, at netip.AddrPort) er
 		switch {
 		case healthy:
 			failed = 0
-			h.note(ctx, at, nil, func(s *sight) { s.down, s.heard = false, time.Now() })
+			h.note(ctx, at, nil, func(s *sight) { s.down = false; s.hears() })
 		case isOurs(err): // names stay as they are, but nothing has been heard
 			failed = 0
 			h.note(ctx, at, err, func(*sight) {})
 		case failed >= failedChecks:
 			h.note(ctx, at, err, func(s *sight) { s.down = true }) // names come first, and only then whether anybody is there
 			if isThere(err) || isThere(from.connect(ctx, at.Addr(), unusedPort)) {
-				h.note(ctx, at, err, func(s *sight) { s.heard = time.Now() })
+				h.note(ctx, at, err, (*sight).hears)
 			}
 		}
 		select {

@@ -22,7 +22,8 @@ type sight struct {
 	at    netip.AddrPort // what is checked; port 0: whether a host is there
 	stop  context.CancelFunc
 	down  bool      // it accepts nothing
-	heard time.Time // when something came from it last
+	heard time.Time // when something came from it last, or when the checks began
+	met   bool      // something has come from it
 	state v1alpha1.HealthState
 	// own and others are the states that the API server has of this instance and of the others.
 	own    v1alpha1.HealthState
@@ -30,6 +31,8 @@ type sight struct {
 	// told is since when the API server has our word that it is silent, undisputed.
 	told time.Time
 }
+
+func (s *sight) hears() { s.heard, s.met = time.Now(), true }
 
 // next is the state now. One instance alone cannot tell an address that is lost from a VLAN that it is cut off from: so it first says that
 // it hears nothing, where the other can read it. Time counts from when the API server has that, for it may be slow.
@@ -39,7 +42,7 @@ func (s *sight) next(now time.Time) v1alpha1.HealthState {
 	}
 	if now.Sub(s.heard) < silentAfter {
 		s.told = time.Time{}
-		if says(v1alpha1.HealthSilent, v1alpha1.HealthLost) {
+		if s.met && says(v1alpha1.HealthSilent, v1alpha1.HealthLost) {
 			return v1alpha1.HealthConfirmed
 		}
 		return v1alpha1.HealthAnswers

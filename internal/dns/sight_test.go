@@ -39,7 +39,7 @@ func TestAnAddressIsLostWhenNobodyHearsIt(t *testing.T) {
 				now := time.Unix(0, 0).Add(at)
 				for i, s := range both {
 					if c.hears[i] || at == 0 {
-						s.heard = now
+						s.heard, s.met = now, true
 					}
 					s.state = s.next(now)
 				}
@@ -57,6 +57,15 @@ func TestAnAddressIsLostWhenNobodyHearsIt(t *testing.T) {
 			NewWithT(t).Expect([]v1alpha1.HealthState{both[0].state, both[1].state}).To(Equal([]v1alpha1.HealthState{c.first, c.other}))
 		})
 	}
+}
+
+// An instance that starts again as a proxy is lost would have the other one wait for it.
+func TestWhoHasJustBegunConfirmsNothing(t *testing.T) {
+	g, now := NewWithT(t), time.Now()
+	s := &sight{heard: now, others: []v1alpha1.HealthState{v1alpha1.HealthSilent}}
+	g.Expect(s.next(now)).To(Equal(v1alpha1.HealthAnswers))
+	s.hears()
+	g.Expect(s.next(now)).To(Equal(v1alpha1.HealthConfirmed))
 }
 
 // What is lost and heard again is not lost; a dispute that ends is waited for anew.

@@ -14,23 +14,17 @@ const (
 	// writesOfOne are the writes that a client may cause at once (a booting machine needs two), and writeEach is the time until one more.
 	writesOfOne = 12
 	writeEach   = 2 * time.Second
-	// writesOfGuests are the writes that all guests may cause at once, and guestEach is the time until one more.
-	writesOfGuests = 256
-	guestEach      = 100 * time.Millisecond
+	// writesOfGuests are the writes that all guests may cause at once, and guestEach is the time until one more: of each instance, for as many as there
+	// are share it. Where no virtual machines are looked up, any client may be a machine: of those writesOfStrangers boot at once.
+	writesOfGuests    = 256
+	writesOfStrangers = 2048
+	guestEach         = 100 * time.Millisecond
 )
 
 // budget is a token bucket.
 type budget struct {
 	left int
 	at   time.Time
-}
-
-func (b *budget) spend(now time.Time, most int, each time.Duration) bool {
-	if b.refill(now, most, each); b.left == 0 {
-		return false
-	}
-	b.left--
-	return true
 }
 
 // refill adds the tokens that are due; a bucket that was never used is full.
@@ -42,15 +36,32 @@ func (b *budget) refill(now time.Time, most int, each time.Duration) {
 	}
 }
 
-// mayWrite says whether the budgets of the client and of all guests have room for a decision.
+// mayWrite says whether the budgets of the client and of all clients without a reservation or a virtual machine have room for a decision. Where
+// leases are in a file, no API server has to bear what all write.
 func (t *Table) mayWrite(d Decision, a Ask) bool {
 	if d.Do != Create && d.Do != Update || d.Why == extended && a.Kind == wire.Renewing {
 		return true
 	}
-	own := t.budgets[a.Client]
-	allowed := own.spend(a.Now, writesOfOne, writeEach) && (!t.isGuest(a) || t.guests.spend(a.Now, writesOfGuests, guestEach))
+	own, all := t.budgets[a.Client], &t.guests
+	own.refill(a.Now, writesOfOne, writeEach)
+	all.refill(a.Now, t.writesOfAll(), guestEach*time.Duration(len(t.config.Instances)))
+	limited := !t.config.InFile && !t.privileged(a)
+	allowed := own.left > 0 && (!limited || all.left > 0)
+	if allowed {
+		own.left--
+	}
+	if allowed && limited {
+		all.left--
+	}
 	t.budgets[a.Client] = own
 	return allowed
+}
+
+func (t *Table) writesOfAll() int {
+	if t.config.LooksUpVMs {
+		return writesOfGuests
+	}
+	return writesOfStrangers
 }
 
 func (t *Table) sweepBudgets(now time.Time) {

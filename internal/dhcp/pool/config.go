@@ -27,7 +27,9 @@ type Config struct {
 	KnownOnly bool
 	// LooksUpVMs: hardware addresses are looked up among virtual machines. Clients without machine and reservation are then guests.
 	LooksUpVMs bool
-	LeaseTime  time.Duration
+	// InFile: the leases are in a file of this server's own.
+	InFile    bool
+	LeaseTime time.Duration
 	// Owner is the UID of the Infra whose leases these are.
 	Owner string
 	// Born is when the server first served: a young server probes each address before it offers it (dhcp-rules.md#lease-12).

@@ -66,14 +66,18 @@ func (t *Table) machineExpiry(r lease.Record, now time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Surplus returns the releases of all other leases of a client that was just given one (dhcp-rules.md#lease-11).
-func (t *Table) Surplus(client lease.Client, kept netip.Addr, now time.Time) []Decision {
+// Surplus returns the releases of all other leases of a client that was just given one (dhcp-rules.md#lease-11), as far as it may cause writes; the
+// others wait for its next, or end by time.
+func (t *Table) Surplus(a Ask, kept netip.Addr) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var surplus []Decision
-	for _, ip := range t.byClient[client] {
-		if r := t.records[ip]; ip != kept && r.BoundTo(client) {
-			surplus = append(surplus, t.released(r, now))
+	for _, ip := range t.byClient[a.Client] {
+		if r := t.records[ip]; ip == kept || !r.BoundTo(a.Client) {
+			continue
+		}
+		if d := t.released(t.records[ip], a.Now); t.mayWrite(d, a) {
+			surplus = append(surplus, d)
 		}
 	}
 	return surplus
