@@ -227,3 +227,17 @@ func TestLeasesSaysWhatIsWrong(t *testing.T) {
 		p.Expect(ExitCode(err)).To(Equal(1))
 	}
 }
+
+// Whatever another program wrote stays, whichever command is given it as the lease file of oooi.
+func TestAnotherServersLeaseFileIsNotTakenForOurs(t *testing.T) {
+	p := newPoolFiles(t)
+	const theirs = "lease 192.168.77.100 {\n  ends never;\n  hardware ethernet 52:54:00:00:00:01;\n}\n"
+	file := p.writes("leases", theirs)
+	for _, args := range [][]string{{"import", file, "--from", "isc-dhcpd"}, {"import", file, "--from", "isc-dhcpd", "--dry-run"}, {"list"}, {"release", "192.168.77.100"}} {
+		_, _, err := p.leases(args...)
+		p.Expect(err).To(MatchError(ContainSubstring(file+` is no lease file of oooi dhcp, which begins with "oooi leases 1", and is left as it is`)), "%v", args)
+		p.Expect(ExitCode(err)).To(Equal(unusable), "%v", args)
+	}
+	p.Expect(os.ReadFile(file)).To(BeEquivalentTo(theirs))
+	p.Expect(filepath.Glob(file + ".*")).To(BeEmpty())
+}

@@ -74,7 +74,7 @@ func ofServer(api client.Client, server *v1alpha1.DHCPServer) Pool {
 	return p
 }
 
-// InFile is the pool of `oooi dhcp --lease-file leases --config-file config`. damaged hears of octets that could not be read.
+// InFile is the pool of `oooi dhcp --lease-file leases --config-file config`; another program's file is refused. damaged hears of octets that could not be read.
 func InFile(leases, config string, damaged func(octets int)) (Pool, error) {
 	content, err := os.ReadFile(config)
 	if err != nil {
@@ -87,6 +87,9 @@ func InFile(leases, config string, damaged func(octets int)) (Pool, error) {
 	p := Pool{}
 	if p.Config, err = dhcp.ConfigOf(server, 0); err != nil {
 		return Pool{}, fmt.Errorf("%s: %w", config, err)
+	}
+	if err := leaselog.Ours(leases); err != nil {
+		return Pool{}, err
 	}
 	p.Read = func(_ context.Context, take func(lease.Record, []lease.Past)) error {
 		octets, err := leaselog.Read(leases, take)

@@ -1,6 +1,7 @@
 package leaselog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
@@ -41,6 +43,23 @@ func (l *Log) load() error {
 	log.Warn("the lease file was cut off or damaged; what could be read is served")
 	l.clock.Born = time.Time{} // leases may be lost: probe as a new server does
 	return nil
+}
+
+// Ours fails for a file that has something, of which nothing is a lease file's. A daemon starts beside such a file, as beside any that is damaged; an admin
+// has named the wrong one, and Open would put an empty lease file in its place. There need be no file.
+func Ours(path string) error {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (len(content) == 0 || bytes.HasPrefix(content, []byte(magic))) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading leases: %w", err)
+	}
+	frames := 0
+	if parse(content, func(entry) { frames++ }); frames > 0 {
+		return nil // its beginning alone is damaged
+	}
+	return fmt.Errorf("%s is no lease file of oooi dhcp, which begins with %q, and is left as it is: give the one that oooi dhcp has as --lease-file", path, strings.TrimSpace(magic))
 }
 
 // Read gives the records of a lease file with their past to take, sorted by address, whether or not a daemon has it open. damaged is how many octets could not be
