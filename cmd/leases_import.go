@@ -29,6 +29,7 @@ func newLeasesImportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&kind, "from", "", "what wrote the files: "+strings.Join(leasefile.Names(), ", "))
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "report, and write nothing")
 	_ = cmd.MarkFlagRequired("from")
+	cmd.Args = func(cmd *cobra.Command, _ []string) error { return asUnusable(cmd.ValidateRequiredFlags()) }
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		switch _, known := leasefile.Kinds[kind]; {
 		case !known:

@@ -205,6 +205,7 @@ func TestLeasesSaysWhatIsWrong(t *testing.T) {
 	}{
 		{[]string{"import", file, "--from", "udhcpd"}, "--from udhcpd: write dnsmasq, isc-dhcpd, kea, oooi", unusable},
 		{[]string{"import", "--from", "kea"}, "give a lease file: ", unusable},
+		{[]string{"import", file}, `required flag(s) "from" not set`, unusable},
 		{[]string{"import", p.dir + "/missing", "--from", "kea"}, "no such file or directory", unusable},
 		{[]string{"list", "192.168.77.9"}, `"192.168.77.9" is not expected: `, unusable},
 		{[]string{"list"}, "reading leases: open ", unusable},
@@ -240,4 +241,16 @@ func TestAnotherServersLeaseFileIsNotTakenForOurs(t *testing.T) {
 	}
 	p.Expect(os.ReadFile(file)).To(BeEquivalentTo(theirs))
 	p.Expect(filepath.Glob(file + ".*")).To(BeEmpty())
+}
+
+func TestALeaseFileOfAnotherKindIsCalledSo(t *testing.T) {
+	p := newPoolFiles(t)
+	file := p.writes("dhcpd.leases", "lease 192.168.77.100 {\n  ends never;\n}\n")
+	_, told, err := p.leases("import", file, "--from", "dnsmasq")
+	p.Expect(err).To(HaveOccurred())
+	p.Expect(told).To(HavePrefix(file + ": nothing in it is a lease as dnsmasq writes it; --from says what wrote the file: dnsmasq, isc-dhcpd, kea, oooi\n"))
+
+	_, told, err = p.leases("import", p.writes("dnsmasq.leases", "1500000000 52:54:00:00:00:06 192.168.77.103 * *\nsoon\n"), "--from", "dnsmasq")
+	p.Expect(err).To(HaveOccurred())
+	p.Expect(told).NotTo(ContainSubstring("nothing in it"))
 }

@@ -17,7 +17,7 @@ type File struct {
 	Problems []leasefile.Problem
 }
 
-// ReadFiles reads files of a kind (leasefile.Kinds), and those of Kea's that lie beside them, of which told hears. Of each address only the last
+// ReadFiles reads files of a kind (leasefile.Kinds), and those of Kea's that lie beside them, of which told hears, as of files that seem to be of another kind. Of each address only the last
 // file that has it says something.
 func ReadFiles(files []string, kind string, told func(string)) (all []File, err error) {
 	if kind == "kea" {
@@ -31,6 +31,9 @@ func ReadFiles(files []string, kind string, told func(string)) (all []File, err 
 		}
 		in := File{Name: file}
 		in.Entries, in.Problems = leasefile.Kinds[kind](string(content))
+		if len(in.Entries) == 0 && len(in.Problems) > 0 {
+			told(fmt.Sprintf("%s: nothing in it is a lease as %s writes it; --from says what wrote the file: %s", file, kind, strings.Join(leasefile.Names(), ", ")))
+		}
 		for _, e := range in.Entries {
 			latest[e.IP] = n
 		}
