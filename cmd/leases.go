@@ -41,8 +41,8 @@ type leaseFlags struct {
 func bindLeases(cmd *cobra.Command) *leaseFlags {
 	f := &leaseFlags{cluster: bindCluster(cmd), apiServer: clock.New()}
 	cmd.Flags().StringVar(&f.server, "server", "", "name of the DHCPServer (default: all of the namespace)")
-	cmd.Flags().StringVar(&f.leaseFile, "lease-file", "", "lease file of an `oooi dhcp` without a cluster")
-	cmd.Flags().StringVar(&f.configFile, "config-file", "", "configuration of that `oooi dhcp`")
+	cmd.Flags().StringVar(&f.leaseFile, "lease-file", "", "lease file of an oooi dhcp without a cluster")
+	cmd.Flags().StringVar(&f.configFile, "config-file", "", "configuration of that oooi dhcp")
 	return f
 }
 
