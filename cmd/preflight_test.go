@@ -32,6 +32,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},
 		"an annotation's mistake":  {stdin: asking, args: []string{"-f", "-"}, code: 1, out: "HostedCluster clusters/c1", err: "infra clusters/c1 would not work"},
 		"one beside the Infra":     {stdin: asking + asked, args: []string{"-f", "-"}, code: 1, out: "CIDRMissing", err: "infra clusters/c1 would not work"},
+		"a name that none has":     {stdin: clusterOnly + strings.Replace(asked, "{name: c1}, networkConfig", "{name: c2}, networkConfig", 1), args: []string{"-f", "-"}, code: 1, out: "the files have no HostedCluster clusters/c2, only clusters/c1: correct the name, or give its file", err: "infra clusters/c1 would not work"},
 		"a bridge":                 {args: []string{"-f", bridgeFiles + "bridges/in.yaml"}, code: 1, out: "TemplateTooLarge", err: "bridge dpf/dpu1 would not work"},
 		"a bridge alone":           {args: []string{"-f", bridgeFiles + "bridge-alone/in.yaml"}, code: 1, out: "the files contain no DPFOperatorConfig", err: "bridge clusters/dpu1 would not work"},
 		"no file":                  {code: 2, err: "give files with -f"},
@@ -65,6 +66,9 @@ kind: HostedCluster
 metadata: {name: c1, namespace: clusters, annotations: {hostedcluster.densityops.com/infra: auto}}
 spec: {platform: {type: KubeVirt, kubevirt: {}}}
 `
+
+// clusterOnly is that HostedCluster before it requests one.
+var clusterOnly = strings.Replace(asking, ", annotations: {hostedcluster.densityops.com/infra: auto}", "", 1)
 
 // asked is the Infra that it requests.
 const asked = `

@@ -138,7 +138,7 @@ func judged(objects render.Objects, settings input.Settings) (all []Report, serv
 		if key, ok := in.HostedClusterKey(); ok {
 			served[key] = true
 		}
-		r := report(in.Infra, ofExisting(yet, atSource(in.Infra, append(asking(made[in.Infra]), beforehand(in, plan.Infra(in))...))))
+		r := report(in.Infra, ofExisting(yet, atSource(in.Infra, append(asking(made[in.Infra]), misnamed(in, whole, beforehand(in, plan.Infra(in)))...))))
 		outlook, ok := plan.OutlookOf(in)
 		if r.NotJudged = notJudged(in, outlook); ok {
 			r.Serves = serves(in, outlook)

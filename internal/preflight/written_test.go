@@ -126,8 +126,16 @@ func TestAnEndpointOfOursHasNoNameThatTheControlPlaneWillHave(t *testing.T) {
 // An Infra that waits for a HostedCluster outside the files gets no promise.
 func TestWhatCannotBeJudgedIsNotSaidToWork(t *testing.T) {
 	var printed bytes.Buffer
-	NewWithT(t).Expect(preflight.Table(&printed, reports(t, edited(t, "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}")))).To(Succeed())
+	NewWithT(t).Expect(preflight.Table(&printed, reports(t, read(t, examples+"WaitingForControlPlane/fails.yaml")))).To(Succeed())
 	NewWithT(t).Expect(printed.String()).To(HavePrefix("clusters/c1 cannot be judged yet\n"))
+}
+
+// A mistyped name must not pass where a pipeline asks.
+func TestAHostedClusterThatTheFilesDoNotHaveIsRefused(t *testing.T) {
+	typo := edited(t, "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}")
+	_, refused := found(t, typo, "WaitingForControlPlane")
+	NewWithT(t).Expect(refused).To(ConsistOf(And(severity("refused"), HaveField("Reason", "the files have no HostedCluster clusters/c2, only clusters/c1: correct the name, or give its file"))))
+	NewWithT(t).Expect(reports(t, typo)[0].Works).To(BeFalse())
 }
 
 // A file with several clusters is judged as a whole, or the report says what is left out.
