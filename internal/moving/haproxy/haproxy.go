@@ -44,6 +44,16 @@ func (s section) name() string {
 	return ""
 }
 
+// from is the name of the defaults that a section has, if it says so (configuration manual §4).
+func (s section) from() (name string, says bool) {
+	for i := 1; i+1 < len(s.words); i++ {
+		if s.words[i] == "from" {
+			return s.words[i+1], true
+		}
+	}
+	return "", false
+}
+
 // kinds of sections (configuration manual §2.1).
 var kinds = map[string]bool{
 	"global": true, "defaults": true, "frontend": true, "backend": true, "listen": true, "peers": true, "resolvers": true, "userlist": true, "cache": true,
@@ -82,9 +92,11 @@ func Read(site *draft.Site, files []draft.File) {
 	}
 }
 
-// split finds the sections. One whose mode is not said has that of the defaults before it.
+// split finds the sections. One whose mode is not said has that of the defaults that it names after from, else of the defaults before it (configuration
+// manual §4).
 func (r *reader) split(file draft.File) {
-	number, http := 0, false
+	number := 0
+	http, named := false, map[string]bool{}
 	for whole := range strings.Lines(file.Text) {
 		number++
 		words := split(whole)
@@ -94,7 +106,13 @@ func (r *reader) split(file draft.File) {
 		l := line{draft.Line{File: file.Name, Number: number, Text: strings.Join(words, " ")}, words}
 		switch {
 		case kinds[words[0]]:
-			r.sections = append(r.sections, &section{line: l, http: http && words[0] != "defaults"})
+			s := &section{line: l, http: http && words[0] != "defaults"}
+			if from, is := s.from(); is {
+				s.http = named[from]
+			}
+			if r.sections = append(r.sections, s); s.kind() == "defaults" {
+				http, named[s.name()] = s.http, s.http
+			}
 			continue
 		case len(r.sections) == 0:
 			r.Leave(l.Line, "it stands in no section")
@@ -105,7 +123,7 @@ func (r *reader) split(file draft.File) {
 			s.http = words[1] == "http"
 		}
 		if s.kind() == "defaults" {
-			http = s.http
+			http, named[s.name()] = s.http, s.http
 		}
 		s.lines = append(s.lines, l)
 	}
