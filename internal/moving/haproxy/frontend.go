@@ -66,7 +66,7 @@ func (r *reader) bind(l line) (ports []int) {
 	for address := range strings.SplitSeq(l.words[1], ",") {
 		host, text := cutPort(address)
 		port, err := strconv.Atoi(text)
-		if err != nil || port < 1 || port > 65535 {
+		if err != nil || text[0] == '+' || port < 1 || port > 65535 {
 			r.Leave(l.Line, "%s has no single port", address)
 			continue
 		}
@@ -177,13 +177,13 @@ func (r *reader) forwards(s *section, f front) {
 			r.Leave(each.Line, "no file has the backend %s", each.backend)
 			continue
 		}
-		targets := r.targets(to)
+		servers := r.servers(to)
 		for _, port := range f.ports {
 			at := each.Line
 			if len(each.hosts) == 0 {
 				at = s.Line
 			}
-			r.Forwards = append(r.Forwards, draft.Forward{Line: at, Name: each.backend, Port: port, Hosts: each.hosts, Targets: targets})
+			r.Forwards = append(r.Forwards, draft.Forward{Line: at, Name: each.backend, Port: port, Hosts: each.hosts, Targets: r.targets(servers, port)})
 		}
 	}
 }
@@ -195,54 +195,4 @@ func (r *reader) backend(name string) *section {
 		}
 	}
 	return nil
-}
-
-// targets are the servers of a section, whose other lines are reported once.
-func (r *reader) targets(s *section) (all []draft.Target) {
-	first := !s.used
-	s.used = true
-	for _, l := range s.lines {
-		if !l.is("server") {
-			if first && s.kind() == "backend" {
-				r.other(l)
-			}
-			continue
-		}
-		if t, is := r.server(l, first); is {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
-// unlike are options of a server that change what arrives there, or when.
-var unlike = map[string]bool{"backup": true, "send-proxy": true, "send-proxy-v2": true, "ssl": true, "disabled": true, "source": true, "socks4": true}
-
-func (r *reader) server(l line, first bool) (t draft.Target, is bool) {
-	tell := func(format string, args ...any) {
-		if first {
-			r.Leave(l.Line, format, args...)
-		}
-	}
-	if len(l.words) < 3 {
-		tell("it has no address")
-		return t, false
-	}
-	options := append(l.words[3:len(l.words):len(l.words)], "")
-	for i, option := range options[:len(options)-1] {
-		switch {
-		case unlike[option] || option == "weight" && options[i+1] == "0":
-			tell("%s: the proxy passes on connections as they are, to each target in turn", option)
-			return t, false
-		case option == "maxconn":
-			tell("%s %s: the proxy passes on as many connections as come", option, options[i+1])
-		}
-	}
-	host, text := cutPort(l.words[2])
-	port, err := strconv.Atoi(text)
-	if err != nil || port < 1 || port > 65535 {
-		tell("%s has no port of its own", l.words[2])
-		return t, false
-	}
-	return draft.Target{Line: l.Line, Host: strings.Trim(host, "[]"), Port: port}, true
 }
