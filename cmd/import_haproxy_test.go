@@ -61,3 +61,54 @@ func TestAServersPortMayBeRelativeToTheClients(t *testing.T) {
 		ContainSubstring("FILE:8: server r5 10.0.0.15:+61000: 10.0.0.15:+61000 has no port 66000, to which connections to port 5000 lead\n"),
 		ContainSubstring("FILE:9: server r6 unix@/run/a.sock: unix@/run/a.sock is no address with a port, or without one for the client's\n")))
 }
+
+// The configuration manual, §5.2: what default-server says holds for the servers behind it, unless they take it back, and that of defaults for all.
+func TestAServerIsNotAskedInAnotherWay(t *testing.T) {
+	for options, changes := range map[string]string{
+		"send-proxy-v2-ssl": "send-proxy-v2-ssl", "ssl verify none": "ssl", "send-proxy": "send-proxy", "disabled": "disabled", "weight 0": "weight 0", "no-ssl": "", "weight 10": "", "check": "",
+	} {
+		for place, text := range map[string]string{
+			"server":   "defaults\n  mode tcp\nlisten a\n  bind :5000\n  server s 10.0.0.11:5000 OPTIONS\n",
+			"section":  "defaults\n  mode tcp\nlisten a\n  bind :5000\n  default-server OPTIONS\n  server s 10.0.0.11:5000\n",
+			"defaults": "defaults\n  mode tcp\n  default-server OPTIONS\nlisten a\n  bind :5000\n  server s 10.0.0.11:5000\n",
+		} {
+			g := NewWithT(t)
+			infra, left := fromOne(t, "haproxy", strings.Replace(text, "OPTIONS", options, 1))
+			if changes == "" {
+				g.Expect(infra).To(ContainSubstring("10.0.0.11:5000\n"), "%s in %s", options, place)
+				continue
+			}
+			g.Expect(infra).NotTo(ContainSubstring("10.0.0.11"), "%s in %s", options, place)
+			g.Expect(left).To(MatchRegexp("FILE:[0-9]: server s .*: "+changes+": the proxy passes on connections as they are"), "%s in %s", options, place)
+		}
+	}
+	infra, left := fromOne(t, "haproxy", `listen a
+  mode tcp
+  bind :5000
+  server before 10.0.0.11:5000 weight 10
+  default-server ssl
+  server behind 10.0.0.12:5000
+  server back 10.0.0.13:5000 no-ssl
+`)
+	NewWithT(t).Expect(infra).To(ContainSubstring("      addresses:\n      - 10.0.0.11:5000\n      - 10.0.0.13:5000\n"))
+	NewWithT(t).Expect(left).To(ContainSubstring("FILE:4: server before 10.0.0.11:5000 weight 10: weight 10: the proxy gives each target its turn\n"))
+}
+
+func TestWhatIsDisabledIsLeft(t *testing.T) {
+	g := NewWithT(t)
+	infra, left := fromOne(t, "haproxy", `defaults
+  mode tcp
+  disabled
+listen a
+  bind :5000
+  server s 10.0.0.11:5000
+frontend b
+  enabled
+  bind :5001
+  default_backend c
+backend c
+  server s 10.0.0.12:5000
+`)
+	g.Expect(infra).NotTo(ContainSubstring("extraEndpoints"))
+	g.Expect(left).To(And(ContainSubstring("FILE:4: listen a: it is disabled; all that stands in it is left, too\n"), ContainSubstring(": the backend c is disabled\n")))
+}

@@ -25,6 +25,10 @@ type front struct {
 }
 
 func (r *reader) frontend(s *section) {
+	if s.off {
+		r.Leave(s.Line, "it is disabled; all that stands in it is left, too")
+		return
+	}
 	if s.http {
 		r.Leave(s.Line, "it takes connections apart (mode http), and the proxy passes them on whole: by server name (TLS) or port; all that stands in it is left, too")
 		return
@@ -175,6 +179,10 @@ func (r *reader) forwards(s *section, f front) {
 		to := r.backend(each.backend)
 		if to == nil {
 			r.Leave(each.Line, "no file has the backend %s", each.backend)
+			continue
+		}
+		if to.off {
+			r.Leave(each.Line, "the backend %s is disabled", each.backend)
 			continue
 		}
 		servers := r.servers(to)

@@ -29,8 +29,10 @@ func (l line) is(words ...string) bool {
 type section struct {
 	line
 	lines []line
-	// http says that it takes connections apart.
-	http bool
+	// defaults that it has; nil without any.
+	defaults *section
+	// http says that it takes connections apart, and off that nothing goes through it (configuration manual §4.2, mode and disabled).
+	http, off bool
 	// used says that the proxy passes something on to it.
 	used bool
 }
@@ -96,7 +98,8 @@ func Read(site *draft.Site, files []draft.File) {
 // manual §4).
 func (r *reader) split(file draft.File) {
 	number := 0
-	http, named := false, map[string]bool{}
+	var last *section
+	named := map[string]*section{}
 	for whole := range strings.Lines(file.Text) {
 		number++
 		words := split(whole)
@@ -106,27 +109,33 @@ func (r *reader) split(file draft.File) {
 		l := line{draft.Line{File: file.Name, Number: number, Text: strings.Join(words, " ")}, words}
 		switch {
 		case kinds[words[0]]:
-			s := &section{line: l, http: http && words[0] != "defaults"}
-			if from, is := s.from(); is {
-				s.http = named[from]
+			s := &section{line: l, defaults: last}
+			if from, is := s.from(); is || s.kind() == "defaults" {
+				s.defaults = named[from]
+			}
+			if s.defaults != nil {
+				s.http, s.off = s.defaults.http, s.defaults.off
 			}
 			if r.sections = append(r.sections, s); s.kind() == "defaults" {
-				http, named[s.name()] = s.http, s.http
+				last, named[s.name()] = s, s
 			}
 			continue
 		case len(r.sections) == 0:
 			r.Leave(l.Line, "it stands in no section")
 			continue
 		}
-		s := r.sections[len(r.sections)-1]
-		if l.is("mode") && len(words) > 1 {
-			s.http = words[1] == "http"
-		}
-		if s.kind() == "defaults" {
-			http, named[s.name()] = s.http, s.http
-		}
-		s.lines = append(s.lines, l)
+		r.sections[len(r.sections)-1].add(l)
 	}
+}
+
+func (s *section) add(l line) {
+	switch {
+	case l.is("mode") && len(l.words) > 1:
+		s.http = l.words[1] == "http"
+	case l.is("disabled"), l.is("enabled"):
+		s.off = l.is("disabled")
+	}
+	s.lines = append(s.lines, l)
 }
 
 // split are the words of a line: between blanks that are neither quoted nor escaped, and before a comment (configuration manual §2.2).
@@ -172,7 +181,7 @@ var withoutEffect = map[string]bool{
 	"ssl-dh-param-file": true, "mode": true, "balance roundrobin": true, "option httplog": true, "option tcplog": true, "option dontlognull": true,
 	"option http-server-close": true, "option forwardfor": true, "option redispatch": true, "option httpclose": true, "option http-keep-alive": true, "retries": true,
 	"errorfile": true, "timeout http-request": true, "timeout http-keep-alive": true, "timeout queue": true, "timeout check": true, "option tcpka": true,
-	"tcp-request inspect-delay": true, "description": true, "option dontlog-normal": true, "option log-health-checks": true,
+	"tcp-request inspect-delay": true, "description": true, "disabled": true, "enabled": true, "option dontlog-normal": true, "option log-health-checks": true,
 }
 
 // says is what to do about others, where there is more to say than that there is nothing like it.
@@ -182,7 +191,7 @@ var says = map[string]string{
 	"option":         "the proxy checks its targets by connecting to them",
 	"http-check":     "the proxy checks its targets by connecting to them",
 	"tcp-check":      "the proxy checks its targets by connecting to them",
-	"default-server": "the proxy checks its targets by connecting to them",
+	"default-server": "the proxy checks its targets by connecting to them, and passes on connections as they are",
 }
 
 func (r *reader) other(l line) {

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,24 +37,69 @@ func (r *reader) targets(servers []server, port int) (all []draft.Target) {
 func (r *reader) servers(s *section) (all []server) {
 	first := !s.used
 	s.used = true
+	var set []string
+	if s.defaults != nil {
+		set = s.defaults.given()
+	}
 	for _, l := range s.lines {
+		if l.is("default-server") {
+			set = change(set, l.words[1:])
+		}
 		if !l.is("server") {
 			if first && s.kind() == "backend" {
 				r.other(l)
 			}
 			continue
 		}
-		if to, is := r.server(l, first); is {
+		if to, is := r.server(l, set, first); is {
 			all = append(all, to)
 		}
 	}
 	return all
 }
 
-// unlike are options of a server that change what arrives there, or when.
-var unlike = map[string]bool{"backup": true, "send-proxy": true, "send-proxy-v2": true, "ssl": true, "disabled": true, "source": true, "socks4": true}
+// unlike are options of a server that change what arrives there, or when (configuration manual §5.2).
+var unlike = map[string]bool{
+	"backup": true, "send-proxy": true, "send-proxy-v2": true, "send-proxy-v2-ssl": true, "send-proxy-v2-ssl-cn": true, "ssl": true, "disabled": true, "source": true,
+	"socks4": true,
+}
 
-func (r *reader) server(l line, first bool) (s server, is bool) {
+// change adds what options say to those that are set, unless one takes it back.
+func change(set, options []string) []string {
+	set = slices.Clone(set)
+	for i, option := range options {
+		of, taken := strings.CutPrefix(option, "no-")
+		switch {
+		case option == "weight":
+			set = slices.DeleteFunc(set, func(o string) bool { return o == "weight 0" })
+			if i+1 < len(options) && options[i+1] == "0" {
+				set = append(set, "weight 0")
+			}
+		case option == "enabled":
+			set = slices.DeleteFunc(set, func(o string) bool { return o == "disabled" })
+		case taken:
+			set = slices.DeleteFunc(set, func(o string) bool { return o == of })
+		case unlike[option]:
+			set = append(set, option)
+		}
+	}
+	return set
+}
+
+// given are the options that default-server lines of a section and of its defaults give to servers behind them.
+func (s *section) given() (set []string) {
+	if s.defaults != nil {
+		set = s.defaults.given()
+	}
+	for _, l := range s.lines {
+		if l.is("default-server") {
+			set = change(set, l.words[1:])
+		}
+	}
+	return set
+}
+
+func (r *reader) server(l line, set []string, first bool) (s server, is bool) {
 	tell := func(format string, args ...any) {
 		if first {
 			r.Leave(l.Line, format, args...)
@@ -63,14 +109,18 @@ func (r *reader) server(l line, first bool) (s server, is bool) {
 		tell("it has no address")
 		return s, false
 	}
-	options := append(l.words[3:len(l.words):len(l.words)], "")
-	for i, option := range options[:len(options)-1] {
+	options := l.words[3:]
+	if set = change(set, options); len(set) > 0 {
+		tell("%s: the proxy passes on connections as they are, to each target in turn", set[0])
+		return s, false
+	}
+	for i, option := range options {
 		switch {
-		case unlike[option] || option == "weight" && options[i+1] == "0":
-			tell("%s: the proxy passes on connections as they are, to each target in turn", option)
-			return s, false
+		case i+1 == len(options):
 		case option == "maxconn":
 			tell("%s %s: the proxy passes on as many connections as come", option, options[i+1])
+		case option == "weight" && options[i+1] != "1": // the default
+			tell("%s %s: the proxy gives each target its turn", option, options[i+1])
 		}
 	}
 	s = server{line: l}
