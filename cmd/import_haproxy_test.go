@@ -112,3 +112,28 @@ backend c
 	g.Expect(infra).NotTo(ContainSubstring("extraEndpoints"))
 	g.Expect(left).To(And(ContainSubstring("FILE:4: listen a: it is disabled; all that stands in it is left, too\n"), ContainSubstring(": the backend c is disabled\n")))
 }
+
+// The configuration manual, §2.4: only one branch counts, which the file alone does not say.
+func TestABranchIsNotTakenForAllOfAFile(t *testing.T) {
+	g := NewWithT(t)
+	infra, left := fromOne(t, "haproxy", `listen a
+  mode tcp
+  bind :5000
+  .if defined(OLD)
+  .if feature(OPENSSL)
+  bind :5001
+  .endif
+  server s 10.0.0.11:5000
+  .else
+  server s 10.0.0.12:5000
+  .endif
+  .notice "started"
+  server t 10.0.0.13:5000
+  server u nowhere.example.com:5000
+  bind :5002
+`)
+	g.Expect(infra).To(And(ContainSubstring("10.0.0.13:5000\n"), Not(ContainSubstring("10.0.0.11")), Not(ContainSubstring("10.0.0.12")), Not(ContainSubstring("5001"))))
+	g.Expect(left).To(ContainSubstring("FILE:4: .if defined(OLD): whether this holds is decided where HAProxy starts; all up to its .endif is left, too"))
+	g.Expect(strings.Count(left, ".if ")).To(Equal(1))
+	g.Expect(strings.Count(left, "no file says the address of nowhere.example.com")).To(Equal(1), "though two ports lead there")
+}

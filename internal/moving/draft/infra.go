@@ -35,6 +35,8 @@ func (s Site) Infra(base *v1alpha1.Infra, cluster Cluster) Result {
 	m.endpoints()
 	m.names()
 	m.complete()
+	told := map[Left]bool{} // of a backend for several ports, once
+	m.Left = slices.DeleteFunc(m.Left, func(l Left) bool { before := told[l]; told[l] = true; return before })
 	slices.SortStableFunc(m.Left, func(a, b Left) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Number, b.Number)) })
 	return Result{m.infra, m.Left, m.missing}
 }

@@ -95,10 +95,11 @@ func Read(site *draft.Site, files []draft.File) {
 }
 
 // split finds the sections. One whose mode is not said has that of the defaults that it names after from, else of the defaults before it (configuration
-// manual §4).
+// manual §4). No branch of a conditional block (§2.4) is read: it depends on the process.
 func (r *reader) split(file draft.File) {
 	number := 0
 	var last *section
+	depth := 0
 	named := map[string]*section{}
 	for whole := range strings.Lines(file.Text) {
 		number++
@@ -108,6 +109,16 @@ func (r *reader) split(file draft.File) {
 		}
 		l := line{draft.Line{File: file.Name, Number: number, Text: strings.Join(words, " ")}, words}
 		switch {
+		case words[0] == ".if":
+			if depth++; depth == 1 {
+				r.Leave(l.Line, "whether this holds is decided where HAProxy starts; all up to its .endif is left, too: give the file as it is with one of the branches alone")
+			}
+			continue
+		case words[0] == ".endif":
+			depth = max(depth-1, 0)
+			continue
+		case depth > 0 || strings.HasPrefix(words[0], "."): // others print a message
+			continue
 		case kinds[words[0]]:
 			s := &section{line: l, defaults: last}
 			if from, is := s.from(); is || s.kind() == "defaults" {
