@@ -22,6 +22,11 @@ type reader struct {
 	// directory is the server's working directory, from which it takes paths.
 	directory string
 	zones     []zone
+	// general are the resolvers of options, and all those of the zone of all names, root, which counts before them (BIND 9.18 manual, zone type forward).
+	general, all []draft.Upstream
+	root         *braces.Statement
+	// apex is the zone whose records are read.
+	apex string
 }
 
 // zone is a name, where it is said, and the path of its file. Another server's copy may be absent.
@@ -41,13 +46,14 @@ func Read(site *draft.Site, files []draft.File) {
 	configures := map[string]bool{}
 	for _, statements := range draft.Roots(r.sources, func(file draft.File) []braces.Statement {
 		statements := braces.Parse(file, true)
-		if configures[file.Name] = configuration(statements); !configures[file.Name] {
+		if configures[file.Name] = configuration(file, statements); !configures[file.Name] {
 			return nil
 		}
 		return braces.Include(r.sources, statements, true, r.included)
 	}) {
 		r.configuration(statements)
 	}
+	r.chooseResolvers()
 	for _, z := range r.zones {
 		r.sources.Want(z.file)
 	}
@@ -60,13 +66,19 @@ func Read(site *draft.Site, files []draft.File) {
 		}
 		return r.entries(file)
 	}) {
+		r.apex = ""
 		r.records(entries, nowhere)
 	}
 }
 
-// configuration says whether a file is one: a zone's has no braces.
-func configuration(statements []braces.Statement) bool {
-	for _, s := range statements {
+// configuration says whether a file is one: a zone's has no braces but in comments, which begin with a semicolon there (RFC 1035 §5.1).
+func configuration(file draft.File, statements []braces.Statement) bool {
+	var text strings.Builder
+	for line := range strings.Lines(file.Text) {
+		uncommented, _ := plain(strings.TrimRight(line, "\r\n"))
+		text.WriteString(uncommented + "\n")
+	}
+	for _, s := range braces.Parse(draft.File{Name: file.Name, Text: text.String()}, true) {
 		if s.Opens || s.Is("include") {
 			return true
 		}
@@ -149,14 +161,7 @@ func (r *reader) other(s braces.Statement) {
 func (r *reader) option(s braces.Statement) {
 	switch {
 	case s.Is("forwarders"):
-		for _, f := range s.Block {
-			a, err := netip.ParseAddr(f.Words[0].Text)
-			if err != nil || len(f.Words) > 1 && !f.Is(f.Words[0].Text, "port", "53") {
-				r.Leave(f.Line, "DNS asks resolvers by address, at port 53")
-				continue
-			}
-			r.Upstreams = append(r.Upstreams, draft.Upstream{Line: f.Line, IP: a})
-		}
+		r.general = append(r.general, r.resolvers(s)...)
 	case s.Is("listen-on"):
 		if s.Is("listen-on", "port") && len(s.Words) > 2 && s.Words[2].Text != "53" {
 			r.Leave(s.Line, "DNS serves at port 53, where clients ask")
@@ -174,6 +179,33 @@ func (r *reader) option(s braces.Statement) {
 	}
 }
 
+// resolvers of a statement.
+func (r *reader) resolvers(s braces.Statement) (all []draft.Upstream) {
+	for _, f := range s.Block {
+		a, err := netip.ParseAddr(f.Words[0].Text)
+		if err != nil || len(f.Words) > 1 && !f.Is(f.Words[0].Text, "port", "53") {
+			r.Leave(f.Line, "DNS asks resolvers by address, at port 53")
+			continue
+		}
+		all = append(all, draft.Upstream{Line: f.Line, IP: a})
+	}
+	return all
+}
+
+// chooseResolvers takes those that the server asks.
+func (r *reader) chooseResolvers() {
+	if r.root == nil {
+		r.Upstreams = append(r.Upstreams, r.general...)
+		return
+	}
+	for _, u := range r.general {
+		r.Leave(u.Line, "zone \".\" says who is asked for all names")
+	}
+	if r.Upstreams = append(r.Upstreams, r.all...); len(r.all) == 0 {
+		r.Leave(r.root.Line, "it names no resolver: write those that DNS asks into networkConfig.dnsServers")
+	}
+}
+
 // anyone says whether those are admitted that DNS answers, too.
 func anyone(block []braces.Statement) bool {
 	for _, s := range block {
@@ -185,24 +217,30 @@ func anyone(block []braces.Statement) bool {
 }
 
 // local are the zones that Debian and others configure of the machine itself.
-var local = map[string]bool{"": true, "localhost": true, "127.in-addr.arpa": true, "0.in-addr.arpa": true, "255.in-addr.arpa": true}
+var local = map[string]bool{"localhost": true, "127.in-addr.arpa": true, "0.in-addr.arpa": true, "255.in-addr.arpa": true}
 
 func (r *reader) zone(s braces.Statement) {
 	name := strings.ToLower(strings.TrimSuffix(s.Words[1].Text, "."))
 	var kind, file string
+	var forwarders braces.Statement
 	for _, inner := range s.Block {
 		switch {
 		case inner.Is("type") && len(inner.Words) > 1:
 			kind = strings.ToLower(inner.Words[1].Text)
 		case inner.Is("file") && len(inner.Words) > 1:
 			file = r.path(inner.Words[1].Text)
-		case inner.Is("allow-query") && anyone(inner.Block), inner.Is("allow-update") && len(inner.Block) == 1 && inner.Block[0].Is("none"), inner.Is("masters"), inner.Is("primaries"), inner.Is("forwarders"):
+		case inner.Is("allow-query") && anyone(inner.Block), inner.Is("allow-update") && len(inner.Block) == 1 && inner.Block[0].Is("none"), inner.Is("masters"), inner.Is("primaries"):
+		case inner.Is("forwarders"):
+			forwarders = inner
 		default:
 			r.other(inner)
 		}
 	}
 	switch {
-	case local[name]:
+	case local[name], name == "" && (kind == "hint" || kind == "mirror"): // which servers to ask without forwarders
+	case name == "" && kind == "forward":
+		r.root = &s
+		r.all = r.resolvers(forwarders)
 	case file != "" && slices.Contains([]string{"master", "primary", "slave", "secondary"}, kind):
 		r.zones = append(r.zones, zone{Line: s.Line, name: name, file: file, copied: kind == "slave" || kind == "secondary"})
 	case kind == "slave" || kind == "secondary":
@@ -231,6 +269,7 @@ func (r *reader) zoneFile(z zone) {
 			r.Leave(z.Line, "%s is not in text: write it so with named-compilezone -f raw -F text, and give that", file.Name)
 			continue
 		}
-		r.records(r.entries(file), dns.Fqdn(z.name))
+		r.apex = dns.Fqdn(z.name)
+		r.records(r.entries(file), r.apex)
 	}
 }

@@ -137,7 +137,13 @@ func (r *reader) record(at draft.Line, record dns.RR) {
 	host := strings.ToLower(strings.TrimSuffix(record.Header().Name, "."))
 	unplaced := dns.IsSubDomain(nowhere, record.Header().Name)
 	switch rr := record.(type) {
-	case *dns.SOA, *dns.NS:
+	case *dns.SOA:
+		r.apex = record.Header().Name
+		return
+	case *dns.NS:
+		if r.apex != "" && !strings.EqualFold(record.Header().Name, r.apex) { // a delegation (RFC 1034 §4.2.1)
+			r.Leave(at, "what is below %s is another server's: DNS asks networkConfig.dnsServers for it, which must know that server", host)
+		}
 		return
 	case *dns.A:
 		if ip, ok := netip.AddrFromSlice(rr.A.To4()); ok && !unplaced {
