@@ -15,8 +15,19 @@ func (s *Server) SetWriting(is time.Duration) { s.writing = is }
 // Parts of Infras that are shared, for tests.
 type Parts struct{ parts *parts }
 
-// NewParts has none.
-func NewParts() Parts { return Parts{newParts()} }
+// NewParts has none, and keeps each as short as may be.
+func NewParts() Parts {
+	p := newParts()
+	p.idle = 0
+	return Parts{p}
+}
+
+// Kept are how many there are.
+func (p Parts) Kept() int {
+	p.parts.mu.Lock()
+	defer p.parts.mu.Unlock()
+	return len(p.parts.all)
+}
 
 // ForListOf is for who has the right to list these resources of ours in a namespace.
 func (p Parts) ForListOf(infra types.NamespacedName, api client.Client, resources ...string) diagnosecli.Share {

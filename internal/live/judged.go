@@ -12,12 +12,15 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	dpfapi "github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/share"
 )
 
@@ -160,7 +163,11 @@ func (v *Reviews) overview(ctx context.Context, user authenticationv1.UserInfo) 
 	if err != nil {
 		return "", nil, err
 	}
-	granted, err := v.granted(ctx, user, ofOverview(bridges))
+	templates, err := v.dpfNamespace(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	granted, err := v.granted(ctx, user, ofOverview(bridges, templates))
 	if err != nil {
 		return "", nil, err
 	}
@@ -171,6 +178,19 @@ func (v *Reviews) overview(ctx context.Context, user authenticationv1.UserInfo) 
 		granted[bridgesOf(namespace)] = true
 	}
 	return "\n" + keyOf(granted), Overview(guard{v.api, granted}, infras, bridges), nil
+}
+
+// dpfNamespace is where DPF's one configuration is.
+func (v *Reviews) dpfNamespace(ctx context.Context) (string, error) {
+	configs := &dpfapi.DPFOperatorConfigList{}
+	err := v.api.List(ctx, configs)
+	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err) { // an operator without bridges may not
+		return "", err
+	}
+	if one, _ := dpfapi.Only(configs.Items); one != nil {
+		return one.Namespace, nil
+	}
+	return "", nil
 }
 
 // namespaces in which a user may list: "" if in all, else those that have an Infra.

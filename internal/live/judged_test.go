@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +25,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/live"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
@@ -154,10 +157,26 @@ func (g ground) bridges(namespace string) {
 	g.Expect(g.admin.Status().Update(g.Context(), b)).To(Succeed())
 }
 
+// dpfOf is DPF's configuration, by which templates are looked for in its namespace.
+func dpfOf(namespace string) client.Object {
+	registry := map[string]any{"address": "http://192.0.2.1", "loadBalancerAddress": "https://192.0.2.2"}
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"deploymentMode": dpf.ModeZeroTrust,
+		"provisioningController": map[string]any{
+			"enableDynamicBFCFGTemplates": true, "registry": registry, "installInterface": map[string]any{"installViaRedfish": map[string]any{"bfbRegistryAddress": "192.0.2.3:80"}},
+		},
+	}}}
+	config.SetGroupVersionKind(schema.GroupVersionKind{Group: "operator.dpu.nvidia.com", Version: "v1alpha1", Kind: "DPFOperatorConfig"})
+	config.SetNamespace(namespace)
+	config.SetName("dpf")
+	return config
+}
+
 func TestAViewerSeesWhatHeMayRead(t *testing.T) {
 	g := newGround(t, "a", "b")
 	g.bridges("a")
 	g.bridges("b")
+	g.create(dpfOf("a"))
 	const infras, leases = "infras", "dhcpleases"
 	all := g.user("all", "*", "get *", "list *")
 	ofA := g.user("of-a", "a", "get "+infras, "list "+infras+" "+leases)
@@ -177,6 +196,7 @@ func TestAViewerSeesWhatHeMayRead(t *testing.T) {
 		"one namespace":                       {"/", ofA, 200, "infras/a/c1", "infras/b/c1"},
 		"everything, requests":                {"/", all, 200, "<td>OSInstalled</td>", canary},
 		"everything, another's requests":      {"/", all, 200, "csr-of-b", canary},
+		"everything, templates":               {"/", all, 200, "csr-of-a", "bf.cfg templates: you may not"},
 		"a bridge, its requests":              {"/", bridgesOfA, 200, "csr-of-a", "csr-of-b"},
 		"Infras without bridges":              {"/", ofA, 200, "infras/a/c1", "csr-of-a"},
 		"one namespace, its Infra":            {"/infras/a/c1", ofA, 200, "worker-a-1", "worker-b-1"},

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 
 // parts are what is large of an Infra, as it was read last: viewers with other rights than each other's see other pages, of the same workers.
 type parts struct {
+	idle time.Duration // how long one is kept, at least
+
 	mu  sync.Mutex
 	all map[partOf]*part
 }
@@ -30,7 +33,7 @@ type part struct {
 	until time.Time
 }
 
-func newParts() *parts { return &parts{all: map[partOf]*part{}} }
+func newParts() *parts { return &parts{idle: idle, all: map[partOf]*part{}} }
 
 // of an Infra, for who has these rights.
 func (p *parts) of(infra types.NamespacedName, may guard) diagnosecli.Share {
@@ -45,11 +48,10 @@ func (p *parts) of(infra types.NamespacedName, may guard) diagnosecli.Share {
 		began := time.Now()
 		noted := &noting{guard: may}
 		is := read(noted)
-		if noted.refused {
-			return is // that is his alone
+		if !noted.failed { // else it is his alone
+			one.is, one.needs, one.until = is, noted.asked, began.Add(dueAfter(time.Since(began)))
 		}
-		one.is, one.needs, one.until = is, noted.asked, began.Add(dueAfter(time.Since(began)))
-		time.AfterFunc(idle, func() { p.leave(at, one) })
+		time.AfterFunc(max(p.idle, time.Until(one.until)), func() { p.leave(at, one) })
 		return is
 	}
 }
@@ -63,39 +65,43 @@ func (p *parts) enter(at partOf) *part {
 	return p.all[at]
 }
 
-// leave forgets a part that was not read again. One that is being read at this moment is read again by the next viewer.
+// leave forgets a part that was not read again. Who reads one at this moment comes back to that.
 func (p *parts) leave(at partOf, one *part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one.mu.TryLock() {
 		defer one.mu.Unlock()
-		if time.Since(one.until) > 0 && p.all[at] == one {
+		if !time.Now().Before(one.until) && p.all[at] == one {
 			delete(p.all, at)
 		}
 	}
 }
 
-// noting is a guard that notes which rights it was asked for, and whether one of them was missing.
+// noting is a guard that notes which rights it was asked for, and whether one of them was missing or a reading failed.
 type noting struct {
 	guard
-	mu      sync.Mutex
-	asked   []right
-	refused bool
+	mu     sync.Mutex
+	asked  []right
+	failed bool
 }
 
 func (n *noting) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	n.note(n.needs("get", into, key.Namespace))
-	return n.guard.Get(ctx, key, into, options...)
+	r, judged := n.needs("get", into, key.Namespace)
+	err := n.guard.Get(ctx, key, into, options...)
+	n.note(r, errors.Join(judged, client.IgnoreNotFound(err)))
+	return err
 }
 
 func (n *noting) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	o := client.ListOptions{}
-	n.note(n.needs("list", into, o.ApplyOptions(options).Namespace))
-	return n.guard.List(ctx, into, options...)
+	r, judged := n.needs("list", into, o.ApplyOptions(options).Namespace)
+	err := n.guard.List(ctx, into, options...)
+	n.note(r, errors.Join(judged, err))
+	return err
 }
 
 func (n *noting) note(r right, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked, n.refused = append(n.asked, r), n.refused || err != nil || !n.granted[r]
+	n.asked, n.failed = append(n.asked, r), n.failed || err != nil || !n.granted[r]
 }

@@ -1,9 +1,12 @@
 package live_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,4 +30,32 @@ func TestWhatIsSharedIsSharedWithWhoMayReadIt(t *testing.T) {
 	err, _ := mayNot("leases", read).(error)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 	g.Expect(may("leases", read)).To(BeNil(), "a refusal is for one")
+}
+
+// What failed for one, as when he has gone, is no reading for another.
+func TestAReadingThatFailedIsNotShared(t *testing.T) {
+	g := newGround(t, "unread")
+	parts, infra := live.NewParts(), types.NamespacedName{Namespace: "unread", Name: "c1"}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		ctx context.Context
+		is  gomegatypes.GomegaMatcher
+	}{{gone, HaveOccurred()}, {t.Context(), Not(HaveOccurred())}} {
+		err, _ := parts.ForListOf(infra, g.admin, "dhcpleases")("leases", func(api client.Reader) any {
+			return api.List(c.ctx, &v1alpha1.DHCPLeaseList{}, client.InNamespace("unread"))
+		}).(error)
+		g.Expect(err).To(c.is)
+	}
+}
+
+// A reading that takes long may be shown for longer, and then it goes, too.
+func TestPartsThatNobodyReadsAreForgotten(t *testing.T) {
+	g := newGround(t, "forgotten")
+	parts, infra := live.NewParts(), types.NamespacedName{Namespace: "forgotten", Name: "c1"}
+	slow := func(client.Reader) any { <-time.After(400 * time.Millisecond); return nil }
+	parts.ForListOf(infra, g.admin)("slow", slow)
+	parts.ForListOf(infra, g.admin)("refused", func(api client.Reader) any { return api.List(t.Context(), &v1alpha1.DHCPLeaseList{}) })
+	g.Expect(parts.Kept()).To(BeNumerically(">=", 1))
+	g.Eventually(parts.Kept).WithTimeout(10 * time.Second).Should(BeZero())
 }

@@ -34,10 +34,11 @@ func Infra(api client.Reader, of types.NamespacedName, now func() time.Time, sha
 			return nil, refused(err)
 		}
 		facts := diagnosecli.Glance(ctx, api, &infra, now(), share)
+		page := sync.OnceValue(func() picture.Page { return picture.Of(facts) }) // kept for workers' pages only, for it is large
 		whole := sync.OnceValue(func() picture.Document { return picture.Of(facts).Document() })
 		return func(worker string) picture.Document {
 			if worker != "" {
-				return picture.Of(facts).Worker(worker)
+				return page().Worker(worker)
 			}
 			return whole()
 		}, nil

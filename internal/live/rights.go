@@ -35,9 +35,13 @@ func ofInfra(infra *v1alpha1.Infra) []right {
 	return all
 }
 
-// ofOverview are those by which the overview is read, beside the Infras and bridges of these namespaces (package bridgecli).
-func ofOverview(bridges []string) []right {
+// ofOverview are those by which the overview is read, beside the Infras and bridges of these namespaces (package bridgecli). DPF's namespace has the
+// templates; empty if there is none.
+func ofOverview(bridges []string, dpfNamespace string) []right {
 	all := []right{{"list", dpf, "dpus", ""}, {"list", dpf, "dpuflavors", ""}, {"list", dpfOperator, "dpfoperatorconfigs", ""}}
+	if dpfNamespace != "" {
+		all = append(all, right{"list", "", "configmaps", dpfNamespace}, right{"get", "", "configmaps", dpfNamespace})
+	}
 	for _, namespace := range bridges {
 		all = append(all, right{"list", "events.k8s.io", "events", namespace})
 	}

@@ -159,7 +159,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, of shows) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	frame := picture.FrameOf(of.of.Namespace, of.of.Name, of.worker)
-	if frame.Begin(w) != nil || control.Flush() != nil {
+	if frame.Begin(w) != nil || control.Flush() != nil || control.SetWriteDeadline(time.Time{}) != nil { // while it is read, nothing is written: see event
 		return nil // who has gone needs no answer
 	}
 	now, _, err := of.feed.latest(r.Context(), 0)

@@ -22,6 +22,9 @@ func (in Input) OVNLookup() *Lookup {
 	if !in.Bridge.Spec.ManageDPUServiceTemplates || in.deployment() == nil || host == nil || in.multiArch() || !sinceRelease(host.Annotations[AnnotationHostRelease]) {
 		return nil
 	}
+	if ovn := in.serviceTemplate(dpfservices.OVN); len(dpfservices.Of(in.runsDPF())) == 0 || ovn != nil && !in.Owns(ovn) {
+		return nil // no use is made of it
+	}
 	want, _ := in.ovnLookup()
 	return want
 }

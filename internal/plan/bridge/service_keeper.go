@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,10 +26,7 @@ func (k keeper) because(reason string) finding.Builder {
 }
 
 func (k keeper) keep() {
-	var runs string
-	if config, _ := dpf.Only(k.Input.Templates.Configs); config != nil {
-		runs = config.Status.Version
-	}
+	runs := k.runsDPF()
 	services := dpfservices.Of(runs)
 	switch {
 	case runs == "":
@@ -47,6 +43,14 @@ func (k keeper) keep() {
 			k.Plan.Services.Apply = append(k.Plan.Services.Apply, of(k.Bridge, dpf.ServiceGroupVersion, "DPUServiceTemplate", DeploymentKey(k.Bridge).Namespace, s.Name, s.Spec))
 		}
 	}
+}
+
+// runsDPF is the version of DPF; empty if it is not known.
+func (in Input) runsDPF() string {
+	if config, _ := dpf.Only(in.Templates.Configs); config != nil {
+		return config.Status.Version
+	}
+	return ""
 }
 
 // serviceTemplate is the one of a name, whoever made it.
@@ -89,9 +93,21 @@ func (k keeper) foundFor(s dpfservices.Service, is *dpf.DPUServiceTemplate) bool
 	if unknown == "" && is != nil {
 		return false
 	}
-	k.Find(k.because("HostReleaseNotMultiArch").Say("the management cluster's release is not multi-arch (ClusterVersion status.desired.architecture), so the hosts' image of OVN-Kubernetes does not run on DPUs, and DPUServiceTemplate ovn gets the one of the aarch64 release: %s; mirror that release and see the bridge's pull secret, move to the multi-arch release (oc adm upgrade --to-multi-arch), or make ovn yourself",
-		cmp.Or(unknown, "it is being looked up")))
+	k.Find(k.because("HostReleaseNotMultiArch").Say("the management cluster's release is not multi-arch (ClusterVersion status.desired.architecture), so the hosts' image of OVN-Kubernetes does not run on DPUs, and DPUServiceTemplate ovn gets the one of the aarch64 release: %s", k.notFound(unknown)))
 	return false
+}
+
+// notFound says why OVN's image for DPUs is not known, and what to do, which is nothing while registries are asked for the first time.
+func (k keeper) notFound(unknown string) string {
+	switch {
+	case unknown == "":
+		return "it is being looked up"
+	case k.Input.Services.Answer.Reason != "": // by registries
+		unknown += "; mirror that release and see the bridge's pull secret, or"
+	default:
+		unknown += ";"
+	}
+	return unknown + " move to the multi-arch release (oc adm upgrade --to-multi-arch), or make ovn yourself"
 }
 
 func ovnImage(host *appsv1.DaemonSet) string {

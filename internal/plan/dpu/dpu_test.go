@@ -200,7 +200,7 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 		return d
 	}
 	disk := failed("InstallError", "Hardware", "/dev/nvme0n1 is missing")
-	const diskSaid = "somebody has to act: the DPU reports Hardware: /dev/nvme0n1 is missing: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew"
+	const diskSaid = "somebody has to act: the DPU reports Hardware: /dev/nvme0n1 is missing: mend that; if it has never joined, and does not then, delete the DPU, so that DPF installs it anew"
 	const downSaid = "the DPU reports PF0LinkDown: p0 is down: see the cable of its first port, and the switch"
 	for name, c := range map[string]struct {
 		facts     dpu.Facts
@@ -222,7 +222,7 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 		"leaving":             {facts(), leaving, open, "DPF deletes it"},
 		"installs nothing":    {facts(template("a")), agent(card(), disk), open, diskSaid},
 		"DPF copies it":       {facts(template("a")), card(disk), open, diskSaid},
-		"its firmware":        {facts(), agent(card(osInstalled), failed("InstallError", "FirmwareUpgradeFailed", "ATF\x1b[1m\nis not upgraded"+strings.Repeat("x", 4000))), open, "somebody has to act: the DPU reports FirmwareUpgradeFailed: ATF\\x1b[1m\\nis not upgraded" + strings.Repeat("x", 277) + "…: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew"},
+		"its firmware":        {facts(), agent(card(osInstalled), failed("InstallError", "FirmwareUpgradeFailed", "ATF\x1b[1m\nis not upgraded"+strings.Repeat("x", 4000))), open, "somebody has to act: the DPU reports FirmwareUpgradeFailed: ATF\\x1b[1m\\nis not upgraded" + strings.Repeat("x", 277) + "…: mend that; if it has never joined, and does not then, delete the DPU, so that DPF installs it anew"},
 		"DPF gives up, too":   {facts(), agent(card(broken), disk), open, diskSaid + "; DPF reports AsTold: no BFB"},
 		"in spite of it":      {facts(), agent(card(osInstalled, node), disk), open, "its Node is Ready; DPF finishes"},
 		"no cable":            {facts(), agent(card(osInstalled, down), down), open, "somebody has to act: " + downSaid},

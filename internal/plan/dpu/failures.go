@@ -28,11 +28,11 @@ func told(condition string) bool {
 }
 
 // failures are what is wrong with a DPU, and what to do; empty if nothing is. An InstallError is never taken back, so that it no longer matters
-// once the DPU has joined. The second port may be without a cable.
+// once the DPU has joined, and is told of one that joined before and is away. The second port may be without a cable.
 func failures(d *dpf.DPU, joined bool) string {
 	var all []string
 	if c := reported(d, conditionInstallError); c != nil && !joined {
-		all = append(all, fmt.Sprintf("the DPU reports %s: %s: mend that; if it does not go on by itself then, delete the DPU, so that DPF installs it anew", c.Reason, short(c.Message)))
+		all = append(all, fmt.Sprintf("the DPU reports %s: %s: mend that; if it has never joined, and does not then, delete the DPU, so that DPF installs it anew", c.Reason, short(c.Message)))
 	}
 	if c := meta.FindStatusCondition(d.Status.Conditions, conditionError); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, fmt.Sprintf("DPF reports %s: %s", c.Reason, short(c.Message)))
