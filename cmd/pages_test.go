@@ -73,6 +73,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/MOVING_IN.md", "oooi move", "TestThePageOnMovingInMovesAnInfra"},
 	{"docs/OPERATE.md", "kubectl -n clusters get infra,dhcpserver,dnsserver,proxyserver,dhcplease -o json | jq", "TestThePageOnOperatingBacksUp"},
 	{"docs/OPERATE.md", "kubectl create -f clusters.json", "TestARestoredBackupKeepsAddressesAndLeases"},
+	{"docs/OPERATE.md", "kubectl -n oooi-system scale deployment oooi-controller-manager", "TestARestoredBackupKeepsAddressesAndLeases"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/QUICKSTART_E2E.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},

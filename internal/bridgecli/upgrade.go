@@ -188,7 +188,7 @@ func (p Platform) dpf(to string) Step {
 		is = "it is " + p.DPF
 	}
 	if p.Bridge.Spec.ManageDPUServiceTemplates && len(dpfservices.Of(p.DPF)) == 0 {
-		return Step{name, Blocked, fmt.Sprintf("%s, and oooi has the bridge's DPUServiceTemplates for %s only: use such a version of DPF, or make them yourself and remove manageDPUServiceTemplates", is, known)}
+		return Step{name, Blocked, fmt.Sprintf("%s, and oooi has the bridge's DPUServiceTemplates for %s only: use such a version of DPF, or make them yourself and remove manageDPUServiceTemplates%s", is, known, p.behind(to))}
 	}
 	return Step{name, Look, fmt.Sprintf("%s; oooi knows %s: see in its release notes which version of hosted clusters it supports, and upgrade it once they have that one%s", is, known, p.behind(to))}
 }

@@ -85,7 +85,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	late(r.installing, &dpf.DPUFlavor{}, &dpf.BFB{})
 	late(r.managing, &configv1.ClusterVersion{})
 	late(bridged, &metallb.IPAddressPool{}, &metallb.L2Advertisement{})
-	late(r.imageless, &configv1.ImageDigestMirrorSet{}, &configv1.ImageTagMirrorSet{}, &configv1.Proxy{})
+	late(r.asking, &configv1.ImageDigestMirrorSet{}, &configv1.ImageTagMirrorSet{}, &configv1.Proxy{})
 	late(r.all, &configv1.Image{})
 	return nil
 }
@@ -171,8 +171,8 @@ func (r bridgeReconciler) all(ctx context.Context, _ client.Object) ([]types.Nam
 	return r.bridgesThat(ctx, func(*dpuv1.DPUHCPBridge) bool { return true })
 }
 
-// imageless maps the cluster's mirrors, proxy and CAs to the bridges for which registries may be asked.
-func (r bridgeReconciler) imageless(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+// asking maps the cluster's mirrors, proxy and CAs to the bridges for which registries may be asked.
+func (r bridgeReconciler) asking(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.OwnImage(b) == "" || b.Spec.ManageDPUServiceTemplates })
 }
 

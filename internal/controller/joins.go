@@ -73,7 +73,8 @@ func (j joins) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return ctrl.Result{}, err
 }
 
-// look notes each Machine that has joined, once. One that cannot be noted is not counted, and looked at again.
+// look notes each Machine that has joined, once. One whose lease cannot be read or written is not counted, and looked at again; one without a lease, as
+// where DHCP is off, is not: each would be a request for each change of a Machine.
 func (j joins) look(ctx context.Context, infra types.NamespacedName, machines []clusterapi.Machine) error {
 	before, now, noted := j.noted[infra], j.observe.Now(), map[types.UID]bool{}
 	j.noted[infra] = noted
