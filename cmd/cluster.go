@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -37,7 +38,18 @@ func (c *clusterFlags) config() clientcmd.ClientConfig {
 // namespace that the flags choose; no cluster is asked.
 func (c *clusterFlags) namespace() (string, error) {
 	namespace, _, err := c.config().Namespace()
-	return namespace, err
+	return namespace, c.explain(err)
+}
+
+// explain says which cluster was not found, and where a kubeconfig was looked for. client-go advises to set KUBERNETES_MASTER, which it does not read.
+func (c *clusterFlags) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case clientcmd.IsEmptyConfig(err):
+		return fmt.Errorf("finding the cluster: none is in the kubeconfig %s: give one with --kubeconfig or $KUBECONFIG", strings.Join(c.rules.GetLoadingPrecedence(), ", "))
+	}
+	return fmt.Errorf("finding the cluster: %w", err)
 }
 
 // client of the cluster, which writes each warning once.
@@ -65,7 +77,7 @@ func (c *clusterFlags) clientListening(warnings io.Writer, hear ...transport.Wra
 func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
 	config, err := c.config().ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster: %w", err)
+		return nil, c.explain(err)
 	}
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil

@@ -8,10 +8,10 @@ import (
 
 func TestNothingIsDiagnosedWithoutANameOrACluster(t *testing.T) {
 	for says, args := range map[string][]string{
-		"give one name":                      {},
-		"write text or json":                 {"c1", "-o", "yaml"},
-		"unknown flag: --nonsense":           {"c1", "--nonsense"},
-		"no configuration has been provided": {"c1"},
+		"give one name":             {},
+		"write text or json":        {"c1", "-o", "yaml"},
+		"unknown flag: --nonsense":  {"c1", "--nonsense"},
+		"none is in the kubeconfig": {"c1"},
 	} {
 		t.Run(says, func(t *testing.T) { cannotBegin(t, says, append([]string{"diagnose"}, args...)) })
 	}

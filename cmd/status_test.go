@@ -9,9 +9,9 @@ import (
 
 func TestNothingIsDrawnWithoutANameOrACluster(t *testing.T) {
 	for says, args := range map[string][]string{
-		"give one name":                      {},
-		"unknown flag: --nonsense":           {"c1", "--nonsense"},
-		"no configuration has been provided": {"c1"},
+		"give one name":             {},
+		"unknown flag: --nonsense":  {"c1", "--nonsense"},
+		"none is in the kubeconfig": {"c1"},
 	} {
 		t.Run(says, func(t *testing.T) { cannotBegin(t, says, append([]string{"status"}, args...)) })
 	}

@@ -9,8 +9,8 @@ import (
 
 func TestNothingIsServedWithoutACluster(t *testing.T) {
 	for says, args := range map[string][]string{
-		"unknown flag: --nonsense":           {"--nonsense"},
-		"no configuration has been provided": {},
+		"unknown flag: --nonsense":  {"--nonsense"},
+		"none is in the kubeconfig": {},
 	} {
 		t.Run(says, func(t *testing.T) { cannotBegin(t, says, append([]string{"ui"}, args...)) })
 	}
