@@ -27,26 +27,33 @@ type List struct {
 	mirror string
 	images []name.Reference
 	// unpublished are names without a registry, as the operator's image has before somebody pushes it.
-	unpublished []string
+	unpublished []unpublished
 }
+
+// unpublished is an image, and the flag that names another one.
+type unpublished struct{ image, flag string }
 
 // place is HOST[:PORT][/PATH]. A host has a dot or a port, or it would be read as the first part of a path (distribution/reference).
 var place = regexp.MustCompile(`^[a-z0-9-]+((\.[a-z0-9-]+)+(:[0-9]+)?|:[0-9]+)(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 
-// Of reads references of images; those that are below the mirror are there already.
+// Of reads references of images, the operator's and then Envoy's; those that are below the mirror are there already.
 func Of(mirror string, references ...string) (List, error) {
 	if mirror != "" && !place.MatchString(mirror) {
 		return List{}, fmt.Errorf("%q is no place in a registry: write HOST/PATH or HOST:PORT/PATH, without https:// and without a tag", mirror)
 	}
 	l := List{mirror: mirror}
-	for _, reference := range references {
-		if !strings.Contains(reference, "/") {
-			l.unpublished = append(l.unpublished, reference)
-			continue
-		}
+	for i, reference := range references {
 		image, err := name.ParseReference(reference)
 		if err != nil {
 			return List{}, fmt.Errorf("the image %q: %w; write HOST/NAME:TAG or HOST/NAME@sha256:DIGEST", reference, err)
+		}
+		if !strings.Contains(reference, "/") {
+			flag := "--image"
+			if i > 0 {
+				flag = "--envoy-image"
+			}
+			l.unpublished = append(l.unpublished, unpublished{reference, flag})
+			continue
 		}
 		if mirror == "" || !strings.HasPrefix(full(image), mirror+"/") {
 			l.images = append(l.images, image)
@@ -59,7 +66,7 @@ func Of(mirror string, references ...string) (List, error) {
 func (l List) Write(format string) string {
 	var text strings.Builder
 	for _, image := range l.unpublished {
-		fmt.Fprintf(&text, "# %s is in no registry: push it to yours, and name it with --image (docs/AIRGAP.md#the-operators-image)\n", image)
+		fmt.Fprintf(&text, "# %s is in no registry: push it to yours, and name it with %s (docs/AIRGAP.md#the-operators-image)\n", image.image, image.flag)
 	}
 	return text.String() + Formats[format].write(l)
 }

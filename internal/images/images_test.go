@@ -75,3 +75,11 @@ func TestAPlaceOrAnImageCanBeInvalid(t *testing.T) {
 	_, err := images.Of("", "example.com/oooi:")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("write HOST/NAME:TAG")))
 }
+
+func TestAnImageWithoutARegistryIsNamedWithItsFlag(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(written(t, "list", "", "oooi:v1", "envoy:v1")).To(And(ContainSubstring("# oooi:v1 is in no registry: push it to yours, and name it with --image ("),
+		ContainSubstring("# envoy:v1 is in no registry: push it to yours, and name it with --envoy-image (")))
+	_, err := images.Of("", "oooi:v1", "envoy@sha256:abc")
+	g.Expect(err).To(MatchError(HavePrefix("the image \"envoy@sha256:abc\": ")))
+}
