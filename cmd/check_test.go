@@ -28,7 +28,7 @@ func TestACheckThatCannotBeginSaysWhy(t *testing.T) {
 		"write table or json":                             {"-o", "yaml"},
 		"a time to wait is written --wait=10m":            {"--wait", "10m"},
 		"unknown flag: --nonsense":                        {"--nonsense"},
-		"none is in the kubeconfig":              {},
+		"none is in the kubeconfig":                       {},
 		"asking the API server for its version":           {"--kubeconfig", kubeconfig},
 		"waited for 0s: context deadline exceeded":        {"--kubeconfig", kubeconfig, "--wait=1ms"},
 		`invalid argument "soon" for "--wait" flag: time`: {"--wait=soon"},

@@ -103,7 +103,7 @@ func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
 		text, err := io.ReadAll(stdin)
 		return draft.File{Name: name, Text: string(text)}, err
 	}
-	text, err := os.ReadFile(name)
+	text, err := render.ReadFile(name)
 	if err != nil {
 		return file, err
 	}

@@ -2,10 +2,15 @@ package cmd
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 )
 
 // imported runs the command and returns both outputs.
@@ -56,4 +61,22 @@ func TestImportIsUnusableWithoutManifests(t *testing.T) {
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
 		NewWithT(t).Expect(ExitCode(err)).To(Equal(unusable))
 	}
+}
+
+// Nobody may ever write to a pipe that has a name; one that the shell gives is read.
+func TestANamedPipeIsNotWaitedFor(t *testing.T) {
+	g, pipe := NewWithT(t), filepath.Join(t.TempDir(), "pipe.yaml")
+	g.Expect(unix.Mkfifo(pipe, 0o600)).To(Succeed())
+	for _, args := range [][]string{{"-f", pipe}, {"--haproxy", pipe}} {
+		_, _, err := imported("", args...)
+		g.Expect(err).To(MatchError(pipe + " is a named pipe and no file: give a file, or what a program writes as standard input, with -"))
+		g.Expect(ExitCode(err)).To(Equal(unusable))
+	}
+	read, write, err := os.Pipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	defer read.Close()
+	_, err = write.WriteString("listen a\n  mode http\n")
+	g.Expect(errors.Join(err, write.Close())).To(Succeed())
+	_, left, _ := imported("", "--haproxy", fmt.Sprintf("/dev/fd/%d", read.Fd()))
+	g.Expect(left).To(ContainSubstring(":1: listen a: it takes connections apart"))
 }

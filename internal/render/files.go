@@ -72,6 +72,18 @@ func (r *reading) text(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(r.stdin)
 	}
+	return ReadFile(name)
+}
+
+// ReadFile refuses a named pipe in a directory, which nobody may ever write to. What a shell gives as a file (/dev/stdin, /dev/fd/N) is read.
+func ReadFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeNamedPipe != 0 && !strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/proc/") {
+		return nil, fmt.Errorf("%s is a named pipe and no file: give a file, or what a program writes as standard input, with -", name)
+	}
 	return os.ReadFile(name)
 }
 
