@@ -45,24 +45,6 @@ func (k keeper) keep() {
 	}
 }
 
-// runsDPF is the version of DPF; empty if it is not known.
-func (in Input) runsDPF() string {
-	if config, _ := dpf.Only(in.Templates.Configs); config != nil {
-		return config.Status.Version
-	}
-	return ""
-}
-
-// serviceTemplate is the one of a name, whoever made it.
-func (in Input) serviceTemplate(name string) *dpf.DPUServiceTemplate {
-	for i := range in.Services.Templates {
-		if in.Services.Templates[i].Name == name {
-			return &in.Services.Templates[i]
-		}
-	}
-	return nil
-}
-
 // runsOnHosts gives OVN the image that the hosts run, or says why it cannot be made, or must not be changed yet. Only a change waits for the
 // hosts: their pods need the DPUs, which DPF does not install without the template (dpf-hcp-provisioner-operator, issue 189).
 func (k keeper) runsOnHosts(s dpfservices.Service, is *dpf.DPUServiceTemplate) bool {

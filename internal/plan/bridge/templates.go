@@ -165,3 +165,21 @@ func (in Input) unreferred() []finding.Finding {
 	}
 	return nil
 }
+
+// runsDPF is the version of DPF; empty if it is not known.
+func (in Input) runsDPF() string {
+	if config, _ := dpf.Only(in.Templates.Configs); config != nil {
+		return config.Status.Version
+	}
+	return ""
+}
+
+// serviceTemplate is the one of a name, whoever made it.
+func (in Input) serviceTemplate(name string) *dpf.DPUServiceTemplate {
+	for i := range in.Services.Templates {
+		if in.Services.Templates[i].Name == name {
+			return &in.Services.Templates[i]
+		}
+	}
+	return nil
+}
