@@ -36,10 +36,16 @@ func (w dpuWorld) imageStream(name string) *unstructured.Unstructured {
 	return s
 }
 
-// openShiftsRegistry is a registry that takes what a token of the ServiceAccount pushes.
-func (w dpuWorld) openShiftsRegistry() (host string, pushed *atomic.Int32) {
+// ocpRegistry is OpenShift's registry, which takes what a token of the ServiceAccount pushes.
+type ocpRegistry struct {
+	host   string
+	pushed atomic.Int32 // what was stored
+	cuts   atomic.Int32 // uploads that are still to be cut off half-way
+}
+
+func (w dpuWorld) openShiftsRegistry() *ocpRegistry {
 	w.t.Helper()
-	pushed = &atomic.Int32{}
+	o := &ocpRegistry{}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewTLSServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
 		_, token, logsIn := r.BasicAuth()
@@ -49,12 +55,17 @@ func (w dpuWorld) openShiftsRegistry() (host string, pushed *atomic.Int32) {
 			return
 		}
 		if logsIn && strings.Count(token, ".") == 2 && r.Method == http.MethodPut {
-			pushed.Add(1)
+			o.pushed.Add(1)
+		}
+		if r.Method == http.MethodPatch && o.cuts.Add(-1) >= 0 {
+			_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
+			panic(http.ErrAbortHandler)
 		}
 		images.ServeHTTP(a, r)
 	}))
 	w.t.Cleanup(server.Close)
-	return strings.TrimPrefix(server.URL, "https://"), pushed
+	o.host = strings.TrimPrefix(server.URL, "https://")
+	return o
 }
 
 // ran plays HyperShift's record of the releases that a hosted cluster has run, the newest first.
@@ -89,18 +100,24 @@ func TestABridgesImageIsCopied(t *testing.T) {
 	w.saysOf("b1", available, metav1.ConditionFalse, "CacheNotAvailable")
 	config := &configv1.Image{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	w.configures(config)
-	host, pushed := w.openShiftsRegistry()
+	theirs := w.openShiftsRegistry()
+	host := theirs.host
 	w.reports(config, func() { config.Status.InternalRegistryHostname = host })
 	w.saysOf("b1", available, metav1.ConditionFalse, "CacheNotExposed")
 	w.reports(config, func() { config.Status.ExternalRegistryHostnames = []string{host} })
 	w.Expect(w.saysOf("b1", available, metav1.ConditionFalse, "CacheFailed")).To(ContainSubstring("kubectl kustomize config/components/image-cache | sed s/oooi-images/" + w.ns + "/ | kubectl apply -n " + w.ns + " -f -"))
-	w.Expect(pushed.Load()).To(BeZero())
+	w.Expect(theirs.pushed.Load()).To(BeZero())
 	w.Expect(w.left()).To(BeEmpty(), "nothing is made meanwhile")
 
+	theirs.cuts.Store(1 << 30)
 	w.creates(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "oooi-image-cache"}})
 	w.appliesRole("image-cache", w.ns)
+	w.Eventually(func() string { return w.saysOf("b1", available, metav1.ConditionFalse, "CacheFailed") }).Should(ContainSubstring(host + ": the connection was cut"))
+	w.Expect(theirs.pushed.Load()).To(BeZero(), "nothing is whole")
+	w.Expect(w.left()).To(BeEmpty(), "nothing is made meanwhile")
+	theirs.cuts.Store(0)
 	w.Expect(w.saysOf("b1", available, metav1.ConditionFalse, "CacheNotPulled")).To(ContainSubstring("oc policy add-role-to-group"))
-	w.Expect(pushed.Load()).NotTo(BeZero(), "with a token")
+	w.Expect(theirs.pushed.Load()).NotTo(BeZero(), "with a token")
 	pull := named(&corev1.Secret{}, w.ns, "pull")
 	w.changes(pull, func() { pull.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{"` + host + `":{"auth":"eDp5"}}}`) })
 	copied := host + "/" + w.ns + "/layers-4.20.4:4.20.4"

@@ -74,7 +74,9 @@ func (w *crashWorld) caches() {
 	w.t.Helper()
 	config := &configv1.Image{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	w.configures(config)
-	w.cache, _ = w.openShiftsRegistry()
+	theirs := w.openShiftsRegistry()
+	theirs.cuts.Store(3)
+	w.cache = theirs.host
 	w.reports(config, func() {
 		config.Status.InternalRegistryHostname, config.Status.ExternalRegistryHostnames = w.cache, []string{w.cache}
 	})

@@ -84,7 +84,14 @@ func newGate(t *testing.T) *gate {
 	w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	g := &gate{world: w, bridge: types.NamespacedName{Namespace: w.infra.Namespace, Name: "b1"}}
 	g.approving = bridge.Approval{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
-	g.approvals = approve.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a approve.Notice) {
+	g.begins()
+	t.Cleanup(func() { g.end() })
+	return g
+}
+
+// begins to approve, and knows nothing of an earlier time.
+func (g *gate) begins() {
+	g.approvals = approve.NewApprovals(g.kube.CoreV1(), g, func(_ types.NamespacedName, a approve.Notice) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.told = append(g.told, a)
@@ -92,13 +99,12 @@ func newGate(t *testing.T) *gate {
 	g.approvals.Dial = new(net.Dialer).DialContext // the test's hosted cluster is on the loopback
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error, 1)
-	go func() { left <- g.approvals.Start(ctx) }()
+	approvals := g.approvals
+	go func() { left <- approvals.Start(ctx) }()
 	g.end = sync.OnceFunc(func() {
 		leave()
-		w.Expect(<-left).To(Succeed())
+		g.Expect(<-left).To(Succeed())
 	})
-	t.Cleanup(g.end)
-	return g
 }
 
 // DPUs makes the gate a FactSource.

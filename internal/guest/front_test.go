@@ -18,7 +18,8 @@ import (
 // front is a proxy of the hosted API: it records the requests, and accepts one token.
 type front struct {
 	*httptest.Server
-	ca []byte
+	ca    []byte
+	proxy http.Handler // the hosted API itself
 
 	mu     sync.Mutex
 	token  string
@@ -42,6 +43,7 @@ func newFront(t *testing.T, token string) *front {
 		r.SetURL(&url.URL{Scheme: "https", Host: strings.Trim(strings.TrimPrefix(cluster.Admin.Host, "https:"), "/")})
 		r.Out.Header.Del("Authorization")
 	}}
+	f.proxy = proxy
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, answer, some := f.note(r)
 		switch {

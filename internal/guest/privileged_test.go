@@ -3,6 +3,7 @@ package guest_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -109,26 +110,36 @@ func TestABindingOfOthersIsNotTouched(t *testing.T) {
 
 // Who may not grant approves all the same, and grants as soon as it may.
 func TestARefusedBindingKeepsNoDPUWaiting(t *testing.T) {
-	for _, verb := range []string{http.MethodGet, http.MethodPost} {
-		t.Run(verb, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		verb  string
+		code  int
+		sends string
+	}{
+		"it may not read it":    {http.MethodGet, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no such right"}`},
+		"it may not create it":  {http.MethodPost, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no such right"}`},
+		"a webhook there fails": {http.MethodPost, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"failed calling webhook: no such right"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
 			g, want := privileging(t)
 			f := g.behindFront("token")
 			g.approving.Server = f.URL
 			var may atomic.Bool
 			f.answersSome(func(w http.ResponseWriter, r *http.Request) bool {
-				if may.Load() || r.Method != verb || !strings.HasSuffix(r.URL.Path, "/clusterrolebindings") {
+				if may.Load() || r.Method != c.verb || !strings.HasSuffix(r.URL.Path, "/clusterrolebindings") {
 					return false
 				}
 				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(http.StatusForbidden)
-				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no such right"}`))
+				w.WriteHeader(c.code)
+				_, _ = w.Write([]byte(c.sends))
 				return true
 			})
 			g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
 			g.isActive()
 			g.Eventually(func() string { return g.see().Privileged.Refused }).Should(ContainSubstring("no such right"))
-			g.asks("priv-"+strings.ToLower(verb), "dpu-1", "bootstrap")
-			g.approved("priv-" + strings.ToLower(verb))
+			request := "priv-" + strings.ReplaceAll(name, " ", "-")
+			g.asks(request, "dpu-1", "bootstrap")
+			g.approved(request)
+			g.Expect(slices.DeleteFunc(f.calls(), func(call string) bool { return call != "get /version" })).To(HaveLen(1), "the connection stays")
 			may.Store(true)
 			g.granted(want, "")
 		})

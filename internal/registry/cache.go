@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -178,10 +179,22 @@ func share(done, of int64) string {
 	return fmt.Sprintf("%d%% of %d MiB", min(done, of)*10/max(of, 1)*10, of>>20)
 }
 
-// where names the registry that has refused.
+// where names the registry that has refused, or was not reached.
 func where(err error) string {
-	if said := (*transport.Error)(nil); errors.As(err, &said) && said.Request != nil {
+	var (
+		said  *transport.Error
+		from  brokenOff
+		asked *url.Error
+	)
+	switch {
+	case errors.As(err, &said) && said.Request != nil:
 		return said.Request.URL.Host + ": "
+	case errors.As(err, &from): // before asked, which may be who was sent it
+		return from.host + ": "
+	case errors.As(err, &asked):
+		if at, err := url.Parse(asked.URL); err == nil {
+			return at.Host + ": "
+		}
 	}
 	return ""
 }

@@ -54,10 +54,16 @@ type copies struct {
 
 func copiesTo(t *testing.T) copies {
 	t.Helper()
-	c := copies{client: asks(t, nil), from: serves(t), to: serves(t)}
-	c.Transport = c.from.transport().Clone() // all have httptest's certificate
+	from := serves(t)
+	return copiesOf(t, from, from.layered("layers", "4.20.4", 3))
+}
+
+// copiesOf is one of an image that is there.
+func copiesOf(t *testing.T, from *server, image v1.Image) copies {
+	t.Helper()
+	c := copies{client: asks(t, nil), from: from, to: serves(t), image: image}
+	c.Transport = from.transport().Clone() // all have httptest's certificate
 	c.Token = func(context.Context, types.NamespacedName) (string, error) { return "secret", nil }
-	c.image = c.from.layered("layers", "4.20.4", 3)
 	c.want = lookFor("4.20.4", c.from.place("layers"))
 	c.want.Cache = &bridge.Cache{Push: c.to.place("images/layers"), Pull: c.to.place("images/layers"), Account: types.NamespacedName{Namespace: "images", Name: "oooi-image-cache"}}
 	return c
@@ -184,7 +190,7 @@ func TestACopyThatIsInterruptedGoesOn(t *testing.T) {
 		}
 		return false
 	})
-	c.hears(c.want, failed(bridge.CacheFailed, "copying "+c.from.repository("layers")+":4.20.4 to "+c.to.repository("images/layers-4.20.4")+":4.20.4: the connection was cut"))
+	c.hears(c.want, failed(bridge.CacheFailed, "copying "+c.from.repository("layers")+":4.20.4 to "+c.to.repository("images/layers-4.20.4")+":4.20.4: "+strings.TrimPrefix(c.from.URL, "https://")+": the connection was cut"))
 	c.Expect(c.there()).To(BeFalse(), "nobody sees a part")
 	c.isCopied()
 	mu.Lock()

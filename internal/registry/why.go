@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/net/http2"
 
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -45,9 +47,31 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer.Body = struct {
 		io.Reader
 		io.Closer
-	}{body, answer.Body}
+	}{named{body, request.URL.Host}, answer.Body}
 	return answer, nil
 }
+
+// named is an answer whose errors name who sent it: a copy reads it where it writes elsewhere.
+type named struct {
+	io.Reader
+	host string
+}
+
+func (n named) Read(b []byte) (int, error) {
+	read, err := n.Reader.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader's end is that very value
+		err = brokenOff{err, n.host}
+	}
+	return read, err
+}
+
+// brokenOff means that the answer of a host did not come to its end.
+type brokenOff struct {
+	error
+	host string
+}
+
+func (b brokenOff) Unwrap() error { return b.error }
 
 type heard struct {
 	io.Reader
@@ -88,12 +112,12 @@ func why(err error) (reason, text string) {
 		text = "its certificate is not valid"
 	case errors.As(err, &lookup):
 		text = "its name is not known"
+	case isCut(err):
+		text = "the connection was cut"
 	case errors.As(err, &number):
 		text = number.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		text = "it does not answer in time"
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		text = "the connection was cut"
 	case errors.Is(err, errStalled):
 		text = errStalled.Error()
 	case errors.Is(err, errPlain):
@@ -102,6 +126,20 @@ func why(err error) (reason, text string) {
 		text = "it does not answer as a registry does"
 	}
 	return reason, text
+}
+
+// isCut says whether a connection ended within a request or its answer. How Go notices that depends on the moment, and on the version of HTTP.
+func isCut(err error) bool {
+	var (
+		asked  *url.Error
+		stream http2.StreamError
+	)
+	for _, ends := range []error{io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, ends) {
+			return true
+		}
+	}
+	return errors.As(err, &stream) || errors.As(err, &asked) && errors.Is(asked, io.EOF)
 }
 
 // answered is the reason for a status that a registry, or who gives its tokens, answers.

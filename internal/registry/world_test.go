@@ -56,24 +56,31 @@ func TestMain(m *testing.M) {
 type server struct {
 	Gomega
 	*httptest.Server
-	mu sync.Mutex
+	images http.Handler
+	mu     sync.Mutex
 	// before answers instead of the registry, if it says so.
 	before func(w http.ResponseWriter, r *http.Request) bool
 }
 
 func serves(t *testing.T) *server {
 	t.Helper()
-	s := &server{Gomega: NewWithT(t)}
-	images := fake.New(fake.Logger(log.New(io.Discard, "", 0)))
-	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return servesBy(t, false)
+}
+
+// servesBy HTTP/2, if a client wants that, or by HTTP/1.1.
+func servesBy(t *testing.T, http2 bool) *server {
+	t.Helper()
+	s := &server{Gomega: NewWithT(t), images: fake.New(fake.Logger(log.New(io.Discard, "", 0)))}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		before := s.before
 		s.mu.Unlock()
 		if before == nil || !before(w, r) {
-			images.ServeHTTP(w, r)
+			s.images.ServeHTTP(w, r)
 		}
 	}))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ErrorLog, s.EnableHTTP2 = log.New(io.Discard, "", 0), http2
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
 }

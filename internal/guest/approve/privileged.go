@@ -38,10 +38,21 @@ func (v *approving) keepPrivileged(ctx context.Context) error {
 	}
 }
 
-// refused records that the hosted cluster refuses a request, and says whether it does.
+// unwritten is why a write was not done. A webhook there that fails for ClusterRoleBindings answers 500, for as long as it is down.
+type unwritten struct{ error }
+
+func (u unwritten) Unwrap() error { return u.error }
+
+// refused records that the hosted cluster refuses a request, and says whether it does. Who is not let in at all is refused no one thing.
 func (v *approving) refused(err error) bool {
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) {
+	var (
+		status *apierrors.StatusError
+		write  unwritten
+	)
+	switch {
+	case !errors.As(err, &status), apierrors.IsUnauthorized(err):
+		return false
+	case !errors.As(err, &write) && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err):
 		return false
 	}
 	v.update(func(s *State) { s.Privileged.Refused = bounded.Said(status, v.access) })
@@ -94,7 +105,7 @@ func (v *approving) bringPrivileged(ctx context.Context, found <-chan *rbacv1.Cl
 			tries = 0
 		}
 		if err := v.writePrivileged(ctx, live); err != nil {
-			return err
+			return unwritten{err}
 		}
 		pace.Pause(ctx, pausing(tries))
 		tries, written = tries+1, time.Now()
