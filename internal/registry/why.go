@@ -59,7 +59,7 @@ type named struct {
 
 func (n named) Read(b []byte) (int, error) {
 	read, err := n.Reader.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader's end is that very value
+	if err != nil && err != io.EOF {
 		err = brokenOff{err, n.host}
 	}
 	return read, err
