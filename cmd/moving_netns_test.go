@@ -140,7 +140,13 @@ func TestAnInfraAnswersAsTheServersThatItWasImportedFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after map[string]string
 			t.Run("peers", func(t *testing.T) { before = s.asked(t, func(v *vlan) { v.peers(s.peers) }) })
-			t.Run("oooi", func(t *testing.T) { after = s.asked(t, func(v *vlan) { v.daemons(v.children(s)) }) })
+			t.Run("oooi", func(t *testing.T) {
+				after = s.asked(t, func(v *vlan) {
+					infra, _ := s.imports(t)
+					v.apiServer(envtest.For(t, true))
+					v.daemons(v.children(infra))
+				})
+			})
 			for to, answers := range s.connects {
 				if got := before["connect "+to]; !strings.HasPrefix(got, answers) {
 					t.Errorf("%s answers %q, not %q", to, got, answers)
@@ -199,9 +205,7 @@ type vlan struct {
 // asked is all that clients are told on a VLAN, by what they asked.
 func (s site) asked(t *testing.T, serve func(*vlan)) map[string]string {
 	t.Helper()
-	v := &vlan{Hosts: netns.New(t, "sw"), t: t}
-	v.In("sw", "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
-	v.In("sw", "ip", "link", "set", "br0", "up")
+	v := newVLAN(t)
 	v.attach("upstream", "02:00:00:00:00:09", "192.168.77.9/24")
 	v.begin("upstream", nil, "dnsmasq", "-k", "-C", "/dev/null", "--user=root", "--pid-file", "--no-resolv", "--no-hosts", "--address=/far.example.net/198.51.100.7", "--address=/far.example.com/198.51.100.8", "--local=/net/", "--local=/com/", "--local=/arpa/")
 	v.behind() // first: Envoy dials no target whose last check failed
@@ -222,6 +226,14 @@ func (s site) asked(t *testing.T, serve func(*vlan)) map[string]string {
 		said["connect "+to] = v.connects(to)
 	}
 	return said
+}
+
+func newVLAN(t *testing.T) *vlan {
+	t.Helper()
+	v := &vlan{Hosts: netns.New(t, "sw"), t: t}
+	v.In("sw", "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
+	v.In("sw", "ip", "link", "set", "br0", "up")
+	return v
 }
 
 func (v *vlan) attach(host, mac, address string) {
@@ -247,24 +259,27 @@ func (v *vlan) begin(host string, env []string, command ...string) {
 }
 
 func (v *vlan) peers(all []peer) {
-	files := v.Path("files") // named writes beside them
-	NewWithT(v.t).Expect(os.CopyFS(files, os.DirFS("testdata/moving"))).To(Succeed())
+	NewWithT(v.t).Expect(os.CopyFS(v.Path("files"), os.DirFS("testdata/moving"))).To(Succeed()) // named writes beside them
+	v.start(all)
+}
+
+func (v *vlan) start(all []peer) {
+	v.t.Helper()
 	for i, p := range all {
 		host := "p" + string(rune('0'+i))
 		v.attach(host, "02:00:00:00:00:0"+string(rune('1'+i)), p.at)
 		words := slices.Clone(p.command)
 		for w := range words {
-			words[w] = strings.NewReplacer("FILES", files, "TMP", v.Path("")).Replace(words[w])
+			words[w] = strings.NewReplacer("FILES", v.Path("files"), "TMP", v.Path("")).Replace(words[w])
 		}
 		v.begin(host, nil, words...)
 	}
 }
 
-// children are the objects that an Infra becomes which is imported from a site's files.
-func (v *vlan) children(s site) map[string]string {
+// children are the objects that an Infra becomes, and itself.
+func (v *vlan) children(infra string) map[string]string {
 	v.t.Helper()
 	g := NewWithT(v.t)
-	infra, _ := s.imports(v.t)
 	g.Expect(os.WriteFile(v.Path("infra.yaml"), []byte(infra), 0o600)).To(Succeed())
 	all := map[string]string{"Infra": infra}
 	objects, _, err := render.Files(nil, []string{v.Path("infra.yaml"), cluster(v.t)})
@@ -301,10 +316,14 @@ func (v *vlan) runs(args ...string) string {
 func (v *vlan) daemons(children map[string]string) {
 	v.t.Helper()
 	g := NewWithT(v.t)
-	v.apiServer()
-	v.controlPlane()
+	if children["ProxyServer"] != "" {
+		v.controlPlane()
+	}
 	g.Expect(v.api.Create(v.t.Context(), v.object(children["Infra"]))).To(Succeed()) // its schema takes it
 	for kind, command := range map[string]string{"DHCPServer": "dhcp", "DNSServer": "dns", "ProxyServer": "proxy"} {
+		if children[kind] == "" {
+			continue
+		}
 		child := v.object(children[kind])
 		child.SetOwnerReferences(nil) // the operator is not there
 		g.Expect(v.api.Create(v.t.Context(), child)).To(Succeed())
@@ -342,15 +361,14 @@ func (v *vlan) envoy(child string) {
 	v.begin("proxy", nil, append([]string{envoyBinary(v.t)}, bootstrap.Arguments(v.Path("bootstrap.yaml"))...)...)
 }
 
-// apiServer is one with the socket through which daemons in network namespaces reach it.
-func (v *vlan) apiServer() {
+// apiServer opens the socket through which daemons in network namespaces reach a cluster.
+func (v *vlan) apiServer(cluster *envtest.Cluster) {
 	v.t.Helper()
 	g := NewWithT(v.t)
-	cluster := envtest.For(v.t, true)
 	var err error
 	v.api, err = client.New(cluster.Admin, client.Options{Scheme: daemon.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(v.api.Create(v.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})).To(Succeed())
+	g.Expect(client.IgnoreAlreadyExists(v.api.Create(v.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}))).To(Succeed())
 	proxy := &daemon.APIProxy{Socket: v.Path("api.sock"), Cluster: cluster.Admin, Log: slog.New(slog.NewTextHandler(v.t.Output(), nil))}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
