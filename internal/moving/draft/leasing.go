@@ -68,7 +68,7 @@ func (m *maker) subnets() (chosen []Subnet) {
 	m.cidr, _ = netip.ParsePrefix(string(*field))
 	for _, leasing := range []bool{true, false} {
 		for _, s := range m.Subnets {
-			if !m.cidr.IsValid() && s.Prefix.IsValid() && (!leasing || len(s.Ranges) > 0) {
+			if !m.cidr.IsValid() && s.Prefix.IsValid() && (!leasing || slices.ContainsFunc(s.Ranges, func(r Range) bool { return r.Of != Some })) {
 				m.cidr, *field, m.from["networkConfig.cidr"] = s.Prefix, v1alpha1.Subnet(s.Prefix.String()), s.Where()
 			}
 		}
@@ -86,30 +86,12 @@ func (m *maker) subnets() (chosen []Subnet) {
 
 // pool is from the first address to the last, without what lies between the ranges.
 func (m *maker) pool(chosen []Subnet) {
-	var all []Range
-	for _, s := range chosen {
-		for _, r := range s.Ranges {
-			if m.cidr.IsValid() && (!m.cidr.Contains(r.First) || !m.cidr.Contains(r.Last)) || r.Last.Less(r.First) {
-				m.Leave(r.Line, "the range is not inside %s", m.cidr)
-				continue
-			}
-			all = append(all, r)
-		}
-	}
-	dhcp := &m.infra.Spec.InfraComponents.DHCP
-	known := slices.Clone(m.OnlyKnown)
-	for _, s := range chosen {
-		known = append(known, s.OnlyKnown...)
-	}
-	if len(all) == 0 && len(known) == 0 && len(chosen) > 0 {
-		known = append(known, chosen[0].Line) // nothing but reservations is given out
-	}
-	for _, at := range known {
-		once(m, at, "dhcp.unknownClients", &dhcp.UnknownClients, v1alpha1.UnknownClientsIgnore)
-	}
+	all, left := m.ranges(chosen)
+	m.unknown(chosen, all, left)
 	if len(all) == 0 {
 		return
 	}
+	dhcp := &m.infra.Spec.InfraComponents.DHCP
 	slices.SortFunc(all, func(a, b Range) int { return a.First.Compare(b.First) })
 	last := all[0]
 	for _, r := range all[1:] {
@@ -123,6 +105,58 @@ func (m *maker) pool(chosen []Subnet) {
 	}
 	once(m, all[0].Line, "dhcp.rangeStart", &dhcp.RangeStart, desired.IPv4(all[0].First))
 	once(m, last.Line, "dhcp.rangeEnd", &dhcp.RangeEnd, desired.IPv4(last.Last))
+}
+
+// ranges are those that the pool has, and those that are left though somebody was served from them. Known clients get an address of those that
+// are leased to anybody, if there are such.
+func (m *maker) ranges(chosen []Subnet) (all, left []Range) {
+	for _, s := range chosen {
+		for _, r := range s.Ranges {
+			switch {
+			case r.Of == Some: // told where it is read
+				left = append(left, r)
+			case m.cidr.IsValid() && (!m.cidr.Contains(r.First) || !m.cidr.Contains(r.Last)) || r.Last.Less(r.First):
+				m.Leave(r.Line, "the range is not inside %s", m.cidr)
+				left = append(left, r)
+			default:
+				all = append(all, r)
+			}
+		}
+	}
+	open := slices.ContainsFunc(all, func(r Range) bool { return r.Of == Anybody })
+	all = slices.DeleteFunc(all, func(r Range) bool {
+		if open && r.Of == Known {
+			m.Leave(r.Line, "the range is for known clients only: it is left, and they get an address of the others")
+		}
+		return open && r.Of == Known
+	})
+	return all, left
+}
+
+// unknown clients are not served where nothing is leased to them. That the files lease more than the Infra does is to be mended first.
+func (m *maker) unknown(chosen []Subnet, all, left []Range) {
+	dhcp := &m.infra.Spec.InfraComponents.DHCP
+	given := dhcp.UnknownClients != "" || dhcp.RangeStart != ""
+	known := slices.Clone(m.OnlyKnown)
+	for _, s := range chosen {
+		known = append(known, s.OnlyKnown...)
+	}
+	denied := len(known) > 0
+	for _, r := range all {
+		if r.Of == Known {
+			known = append(known, r.Line)
+		}
+	}
+	if len(all) == 0 && !denied && len(chosen) > 0 && dhcp.RangeStart == "" {
+		known = append(known, chosen[0].Line) // nothing but reservations is given out
+	}
+	for _, at := range known {
+		once(m, at, "dhcp.unknownClients", &dhcp.UnknownClients, v1alpha1.UnknownClientsIgnore)
+	}
+	if len(known) > 0 && len(left) > 0 && !denied && !given {
+		m.miss(fmt.Sprintf("dhcp.unknownClients: Ignore is written, since the range of %s, which clients without a reservation may have had, is left: they would get no address. "+
+			"If they shall, write dhcp.rangeStart and dhcp.rangeEnd into the Infra that is given with -f; if not, write unknownClients: Ignore there", left[0].Where()))
+	}
 }
 
 func (m *maker) leaseTime(l Lease) {

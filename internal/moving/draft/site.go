@@ -95,7 +95,18 @@ type Subnet struct {
 type Range struct {
 	Line
 	First, Last netip.Addr
+	Of          Clients
 }
+
+// Clients are those to whom a range is leased.
+type Clients int
+
+// Known clients have a reservation; who some are, an Infra cannot say.
+const (
+	Anybody Clients = iota
+	Known
+	Some
+)
 
 // Lease is how long an address is leased.
 type Lease struct {

@@ -4,6 +4,7 @@ package iscdhcpd
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +44,8 @@ type scope struct {
 	options *[]draft.Option // nil: some clients only
 	lease   **draft.Lease
 	subnet  *draft.Subnet
+	// of are the clients to whom its ranges are leased.
+	of draft.Clients
 	// declared says that the name of a host declaration is the host's.
 	declared bool
 }
@@ -124,9 +127,6 @@ func (r *reader) one(in scope, s braces.Statement) {
 }
 
 func (r *reader) onlyKnown(in scope, at draft.Line) {
-	if in.options == nil {
-		r.Leave(at, "dhcp.unknownClients: Ignore is for the whole VLAN, whose every address is for known clients now")
-	}
 	if in.subnet == nil {
 		r.OnlyKnown = append(r.OnlyKnown, at)
 		return
@@ -170,16 +170,51 @@ func (r *reader) sharedNetwork(in scope, s braces.Statement) {
 	}
 }
 
-// pool: who may use it cannot be said, except that all known clients may.
+// pool: who may use it cannot be said, except that all may, or all known clients.
 func (r *reader) pool(in scope, s braces.Statement) {
+	in = scope{lease: new(*draft.Lease), subnet: in.subnet, declared: in.declared}
+	var inside []braces.Statement
+	var limits []braces.Statement
 	for _, inner := range s.Block {
-		limits := inner.Is("allow") || inner.Is("deny") || inner.Is("ignore")
-		if limits && !inner.Is(inner.Words[0].Text, "unknown-clients") {
-			r.Leave(s.Line, "%s; its ranges are left, too", ofSome)
-			return
+		if inner.Is("allow") || inner.Is("deny") || inner.Is("ignore") {
+			limits = append(limits, inner)
+			continue
+		}
+		inside = append(inside, inner)
+	}
+	switch known, unknown := served(limits); {
+	case !known && !unknown:
+		in.of = draft.Some
+		r.Leave(s.Line, "%s; its ranges are left, too", ofSome)
+		inside = slices.DeleteFunc(inside, func(inner braces.Statement) bool { return !inner.Is("range") })
+	case !unknown:
+		in.of = draft.Known
+	case !known:
+		r.Leave(s.Line, "it is for clients without a host declaration; those with one get its addresses, too")
+	}
+	r.all(in, inside)
+}
+
+// served says which clients get addresses of a pool with these limits: those that an allow admits, if there is one, and no deny excludes. Neither
+// are, if it is for others (dhcpd.conf(5), Pool Permit Lists). Clients of BOOTP get none of an Infra.
+func served(limits []braces.Statement) (known, unknown bool) {
+	var allowed, denied []string
+	for _, s := range limits {
+		who := strings.ToLower(strings.ReplaceAll(strings.Join(s.Values(1), ""), " ", "-"))
+		switch {
+		case s.Is("allow"):
+			allowed = append(allowed, who)
+		case who == "dynamic-bootp-clients":
+		case who == "known-clients" || who == "unknown-clients":
+			denied = append(denied, who)
+		default:
+			return false, false
 		}
 	}
-	r.all(scope{lease: new(*draft.Lease), subnet: in.subnet, declared: in.declared}, s.Block)
+	admits := func(who string) bool {
+		return (len(allowed) == 0 || slices.Contains(allowed, who) || slices.Contains(allowed, "all-clients")) && !slices.Contains(denied, who)
+	}
+	return admits("known-clients"), admits("unknown-clients")
 }
 
 func (r *reader) group(in scope, s braces.Statement) {
@@ -205,7 +240,7 @@ func (r *reader) addresses(in scope, s braces.Statement) {
 		r.Leave(s.Line, "its addresses cannot be read")
 		return
 	}
-	in.subnet.Ranges = append(in.subnet.Ranges, draft.Range{Line: s.Line, First: first, Last: last})
+	in.subnet.Ranges = append(in.subnet.Ranges, draft.Range{Line: s.Line, First: first, Last: last, Of: in.of})
 }
 
 func (r *reader) leaseTime(in scope, s braces.Statement) {
