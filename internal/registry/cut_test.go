@@ -128,8 +128,9 @@ func TestACopyThatIsCutOffIsTriedLessAndLess(t *testing.T) {
 		}
 		conn, _, err := http.NewResponseController(w).Hijack()
 		c.Expect(err).NotTo(HaveOccurred())
-		c.Expect(conn.(*tls.Conn).NetConn().(*net.TCPConn).SetLinger(0)).To(Succeed())
-		c.Expect(conn.Close()).To(Succeed())
+		tcp := conn.(*tls.Conn).NetConn().(*net.TCPConn) // TLS would say goodbye first
+		c.Expect(tcp.SetLinger(0)).To(Succeed())
+		c.Expect(tcp.Close()).To(Succeed())
 		return true
 	})
 	c.Follow(by, &c.want)
