@@ -161,7 +161,7 @@ func endpointHosts(t *testing.T, ctx context.Context, infra string) []string {
 func resolved(t *testing.T, ctx context.Context, n *scene.Neighbour, infra, host string) []string {
 	t.Helper()
 	server := addressesOf(t, ctx, infra, "dns")[0]
-	out, err := n.Run(ctx, "dig", "+short", "+tries=3", "+time=2", "@"+server, host)
+	out, err := n.Run(ctx, "dig", "+short", "+tries=1", "+time=2", "@"+server, host)
 	must(t, err)
 	return strings.Fields(out)
 }
