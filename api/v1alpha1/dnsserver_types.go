@@ -107,7 +107,8 @@ type DNSServerSpec struct {
 
 // DNSServerStatus is what the operator and the daemon report.
 type DNSServerStatus struct {
-	// Conditions: Accepted, Ready, Progressing, ConfigAccepted; of a second instance ConfigAccepted1.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, ResolversAnswer; of a second instance ConfigAccepted1,
+	// ResolversAnswer1.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -243,6 +243,8 @@ const (
 	ConditionConfigAccepted = "ConfigAccepted"
 	// ConditionAddressesLeft: the pool has an address for a new machine on the VLAN.
 	ConditionAddressesLeft = "AddressesLeft"
+	// ConditionResolversAnswer: one of the upstream resolvers answers. Ready does not need it: a worker joins without.
+	ConditionResolversAnswer = "ResolversAnswer"
 	// ConditionClockSteady: the offset between this node's clock and the API server's does not jump.
 	ConditionClockSteady = "ClockSteady"
 )

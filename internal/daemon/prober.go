@@ -114,7 +114,7 @@ func (p *Prober) keepOnly(round []Probe) {
 func (p *Prober) note(one Probe, err error, took time.Duration) {
 	success, fault := 1.0, ""
 	if err != nil {
-		success, fault = 0, said(err)
+		success, fault = 0, Fault(err)
 	} else {
 		p.Metrics.took.WithLabelValues(one.Protocol).Observe(took.Seconds())
 	}
@@ -126,8 +126,8 @@ func (p *Prober) note(one Probe, err error, took time.Duration) {
 	p.found[key] = fault
 }
 
-// said is the same for the same failure: the errors of package net name the port that we happened to have.
-func said(err error) string {
+// Fault is the same for the same failure of a Probe: the errors of package net name the port that we happened to have.
+func Fault(err error) string {
 	var network *net.OpError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):

@@ -67,8 +67,8 @@ func TestAFailureIsSaidTheSameEachTime(t *testing.T) {
 	g := NewWithT(t)
 	for _, port := range []int{40001, 40002} {
 		from := &net.UDPAddr{IP: net.IP{10, 0, 0, 1}, Port: port}
-		g.Expect(said(&net.OpError{Op: "read", Addr: from, Err: errors.New("no route to host")})).To(Equal("no route to host"))
-		g.Expect(said(&net.OpError{Op: "read", Addr: from, Err: os.ErrDeadlineExceeded})).To(Equal("nothing came within 4s"))
+		g.Expect(Fault(&net.OpError{Op: "read", Addr: from, Err: errors.New("no route to host")})).To(Equal("no route to host"))
+		g.Expect(Fault(&net.OpError{Op: "read", Addr: from, Err: os.ErrDeadlineExceeded})).To(Equal("nothing came within 4s"))
 	}
-	g.Expect(said(errors.New("REFUSED without authority"))).To(Equal("REFUSED without authority"))
+	g.Expect(Fault(errors.New("REFUSED without authority"))).To(Equal("REFUSED without authority"))
 }

@@ -382,6 +382,19 @@ func TestDisabledComponentsAreSkipped(t *testing.T) {
 	g.Expect(step.Worst(steps)).To(Equal(step.OK), "%+v", steps)
 }
 
+// A worker joins without names of others: its images are what it does not get.
+func TestSilentResolversStopNobodyAndAreTold(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	f.DNS.Is.Status.Instances = f.DHCP.Is.Status.Instances
+	f.DNS.Is.Status.Conditions = []metav1.Condition{
+		{Type: "ResolversAnswer", Status: metav1.ConditionTrue}, {Type: "ResolversAnswer1", Status: metav1.ConditionFalse, Reason: "ResolversSilent", Message: "no resolver answers: 10.0.0.53"},
+	}
+	steps, _ := Worker(f, "w1")
+	g.Expect(step.Worst(steps)).To(Equal(step.Warn))
+	g.Expect(steps).To(HaveLen(len(stages)), "the walk goes on")
+	g.Expect(at(f, "names")).To(And(HaveField("Says", HaveSuffix("; but no resolver answers: 10.0.0.53")), HaveField("See", "docs/reference/findings.md#ResolversSilent")))
+}
+
 // Each cause is explained on the page, under its anchor, and the page has no other.
 func TestThePageExplainsEachCause(t *testing.T) {
 	g := NewWithT(t)

@@ -155,8 +155,13 @@ func exhausted(d *v1alpha1.DHCPServer) *metav1.Condition {
 	if d == nil {
 		return nil
 	}
-	for i := range d.Status.Instances {
-		if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.InstanceCondition(v1alpha1.ConditionAddressesLeft, i)); c != nil && c.Status == metav1.ConditionFalse {
+	return notSo(d.Status.Instances, d.Status.Conditions, v1alpha1.ConditionAddressesLeft)
+}
+
+// notSo is the first of the instances' conditions of a kind that is False.
+func notSo(instances []v1alpha1.Instance, conditions []metav1.Condition, kind string) *metav1.Condition {
+	for i := range instances {
+		if c := meta.FindStatusCondition(conditions, v1alpha1.InstanceCondition(kind, i)); c != nil && c.Status == metav1.ConditionFalse {
 			return c
 		}
 	}

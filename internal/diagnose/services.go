@@ -121,7 +121,11 @@ func namesServed(f Facts) step.Step {
 			}
 		}
 	}
-	return ok("DNS answers at %s for %s", serving(f.DNS.Is.Status.Instances), hosts(f.Infra))
+	serves := ok("DNS answers at %s for %s", serving(f.DNS.Is.Status.Instances), hosts(f.Infra))
+	if c := notSo(f.DNS.Is.Status.Instances, f.DNS.Is.Status.Conditions, v1alpha1.ConditionResolversAnswer); c != nil {
+		return step.Step{Outcome: step.Warn, Says: serves.Says + "; but " + c.Message, Do: "do what that says; workers join meanwhile", See: "docs/reference/findings.md#" + c.Reason}
+	}
+	return serves
 }
 
 // moved compares where the HostedCluster sends workers, by their user data and the kubelets' kubeconfig, with what the Infra serves.

@@ -52,15 +52,16 @@ type Daemon struct {
 
 	port       uint16        // 53 except in tests
 	resolvConf string        // /etc/resolv.conf except in tests
-	probePause time.Duration // daemon.ProbePause except in tests
+	probePause time.Duration // daemon.ProbePause except in tests, and between two rounds of questions to the resolvers resolverPause
 
-	answers *server.Server
-	ready   *daemon.Readiness
-	status  *status
-	leases  *leaseBook
-	health  *health
-	stages  *stages.Book
-	group   *errgroup.Group
+	answers  *server.Server
+	ready    *daemon.Readiness
+	status   *status
+	leases   *leaseBook
+	health   *health
+	upstream *resolvers
+	stages   *stages.Book
+	group    *errgroup.Group
 
 	mu        sync.Mutex          // configuration and leases change from two goroutines
 	object    *v1alpha1.DNSServer // what is served; nil before the first configuration
@@ -73,6 +74,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err := d.Flags.MakeStateDir(); err != nil {
 		return err
 	}
+	upstreamPause := cmp.Or(d.probePause, resolverPause)
 	d.port, d.resolvConf, d.probePause = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf"), cmp.Or(d.probePause, daemon.ProbePause)
 	d.ready = daemon.NewReadiness(d.checks()...)
 	d.status = newStatus(daemon.NewStatus(d.Kube, names.InstanceFieldOwner(names.DNSFieldOwner, d.Instance), d.Log), d.ready, d.Instance)
@@ -84,6 +86,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.group, ctx = errgroup.WithContext(ctx)
 	d.health = newHealth(d.group.Go, d.republish, d.status.signal, d.Log)
 	d.status.health = d.health.states
+	d.upstream = &resolvers{turned: d.status.signal}
+	d.status.upstream = d.upstream.condition
 	d.group.Go(func() error { return d.Flags.Serve(ctx, d.ready, promhttp.Handler()) })
 	d.group.Go(func() error { return d.status.writer.Run(ctx) })
 	d.group.Go(func() error { return d.status.run(ctx) })
@@ -92,6 +96,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.group.Go(func() error { return d.follow(ctx) })
 	d.group.Go(func() error {
 		return (&daemon.Prober{Metrics: probed, Pause: d.probePause, Probes: d.probes, Log: d.Log}).Run(ctx)
+	})
+	d.group.Go(func() error {
+		return (&daemon.Prober{Metrics: resolversProbed, Pause: upstreamPause, Probes: d.upstream.probes, Log: d.Log}).Run(ctx)
 	})
 	return d.group.Wait()
 }
@@ -196,7 +203,11 @@ func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
 			return err
 		}
 	}
-	return d.answers.Say(intent)
+	if err := d.answers.Say(intent); err != nil {
+		return err
+	}
+	d.upstream.use(intent.Upstreams)
+	return nil
 }
 
 // othersOfNode returns the node's resolvers without this server's own addresses: its instances would query each other in a loop.

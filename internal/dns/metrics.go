@@ -11,7 +11,9 @@ import (
 
 var probed = daemon.NewProbeMetrics("oooi_dns_probe_success", "oooi_dns_probe_duration_seconds")
 
-func init() { prometheus.MustRegister(probed) }
+var resolversProbed = daemon.NewProbeMetrics("oooi_dns_resolver_success", "oooi_dns_resolver_duration_seconds")
+
+func init() { prometheus.MustRegister(probed, resolversProbed) }
 
 var healthyAddresses = promauto.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "oooi_dns_address_healthy",

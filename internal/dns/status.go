@@ -11,12 +11,13 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 )
 
-// status is the daemon's part of its object's status: ConfigAccepted, and whether its instance answers.
+// status is the daemon's part of its object's status: ConfigAccepted, ResolversAnswer, and whether its instance answers.
 type status struct {
-	ready  *daemon.Readiness
-	writer *daemon.Status
-	number int // of the instance
-	health func() []v1alpha1.Health
+	ready    *daemon.Readiness
+	writer   *daemon.Status
+	number   int // of the instance
+	health   func() []v1alpha1.Health
+	upstream func() *metav1.Condition // of the first instance; nil before there is one
 
 	mu       sync.Mutex
 	newest   *v1alpha1.DNSServer // the object that the verdict is about, served or not
@@ -27,7 +28,7 @@ type status struct {
 }
 
 func newStatus(writer *daemon.Status, ready *daemon.Readiness, number int) *status {
-	return &status{ready: ready, writer: writer, number: number, health: func() []v1alpha1.Health { return nil }, changed: make(chan struct{}, 1)}
+	return &status{ready: ready, writer: writer, number: number, health: func() []v1alpha1.Health { return nil }, upstream: func() *metav1.Condition { return nil }, changed: make(chan struct{}, 1)}
 }
 
 // consider notes which object the next verdict is about.
@@ -80,6 +81,11 @@ func (s *status) wanted() *ac.DNSServerApplyConfiguration {
 		return nil
 	}
 	want := ac.DNSServerStatus().WithConditions(daemon.Condition(s.newest.Status.Conditions, s.verdict()))
+	if said := s.upstream(); said != nil {
+		of := *said
+		of.Type, of.ObservedGeneration = v1alpha1.InstanceCondition(of.Type, s.number), s.newest.Generation
+		want.WithConditions(daemon.Condition(s.newest.Status.Conditions, of))
+	}
 	if s.instance != "" {
 		self := daemon.Instance(v1alpha1.IPAddress(s.instance), s.ready.Problem())
 		for _, one := range s.health() {

@@ -60,10 +60,11 @@ render_configs() {
   for variable in BIN CNI_BIN STATE NODE_STATE NODE NODE_IP POD_CIDR DNS_SERVICE_IP MAX_FILES; do
     edits+=(-e "s|@$variable@|${!variable}|g")
   done
-  for file in kubelet.yaml proxy.yaml containerd.toml; do
+  for file in kubelet.yaml proxy.yaml containerd.toml Corefile; do
     sed "${edits[@]}" "$LAB/node/config/$file" > "$NODE_STATE/config/$file"
   done
   sed "${edits[@]}" "$LAB/node/config/multus.conf" > "$NODE_STATE/cni/00-multus.conf"
+  echo "nameserver $NODE_IP" > "$NODE_STATE/config/resolv.conf"
 }
 
 # link_images gives containerd the images that were unpacked once. Blobs and unpacked layers are never written to, so hard links

@@ -14,6 +14,7 @@ main() {
   echo 0 > /proc/sys/net/bridge/bridge-nf-call-iptables
   echo "$outer_pid" > "$NODE_STATE/node.pid.new"; mv "$NODE_STATE/node.pid.new" "$NODE_STATE/node.pid"
 
+  start coredns -conf "$NODE_STATE/config/Corefile"
   start containerd --config "$NODE_STATE/config/containerd.toml"
   [ "$NODE" != node1 ] || start_control_plane
   start_kubelet --config="$NODE_STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet-$NODE.kubeconfig" --housekeeping-interval=60s --hostname-override="$NODE" --node-ip="$NODE_IP"

@@ -11,7 +11,8 @@ import (
 //
 // DNSServerStatus is what the operator and the daemon report.
 type DNSServerStatusApplyConfiguration struct {
-	// Conditions: Accepted, Ready, Progressing, ConfigAccepted; of a second instance ConfigAccepted1.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, ResolversAnswer; of a second instance ConfigAccepted1,
+	// ResolversAnswer1.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Addresses of the server, and the workload of each.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
