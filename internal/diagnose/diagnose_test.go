@@ -393,6 +393,7 @@ func TestSilentResolversStopNobodyAndAreTold(t *testing.T) {
 	g.Expect(step.Worst(steps)).To(Equal(step.Warn))
 	g.Expect(steps).To(HaveLen(len(stages)), "the walk goes on")
 	g.Expect(at(f, "names")).To(And(HaveField("Says", HaveSuffix("; but no resolver answers: 10.0.0.53")), HaveField("See", "docs/reference/findings.md#ResolversSilent")))
+	g.Expect(Infra(f)).To(ContainElement(And(HaveField("Name", "names"), HaveField("Outcome", step.Warn))))
 }
 
 // Each cause is explained on the page, under its anchor, and the page has no other.
