@@ -46,7 +46,8 @@ func ListenTCP(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Listen(ctx, "tcp", at.String())
+	listener, err := config.Listen(ctx, "tcp", at.String())
+	return listener, Taken(err, "tcp", at.Port())
 }
 
 // ListenUDP receives on an address, on its device only.
@@ -57,9 +58,17 @@ func ListenUDP(ctx context.Context, at netip.AddrPort) (*net.UDPConn, error) {
 	}
 	conn, err := config.ListenPacket(ctx, "udp", at.String())
 	if err != nil {
-		return nil, err
+		return nil, Taken(err, "udp", at.Port())
 	}
 	return conn.(*net.UDPConn), nil
+}
+
+// Taken adds to the error of a socket, tcp or udp, how to find out who has its port, if that is why.
+func Taken(err error, network string, port uint16) error {
+	if !errors.Is(err, unix.EADDRINUSE) {
+		return err
+	}
+	return fmt.Errorf("%w: `ss -l%snp 'sport = :%d'`, run as root, names the process that has the port; stop it, or keep it off this network device", err, network[:1], port)
 }
 
 func boundTo(at netip.AddrPort) (net.ListenConfig, error) {

@@ -93,7 +93,7 @@ func listen(ctx context.Context, server netip.Addr, port uint16, options ...func
 	}}
 	conn, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(netip.IPv4Unspecified(), port).String())
 	if err != nil {
-		return nil, fmt.Errorf("listening for DHCP on %s: %w", name, err)
+		return nil, fmt.Errorf("listening for DHCP on %s: %w", name, vlan.Taken(err, "udp", port))
 	}
 	return &Socket{
 		conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU, asked: map[netip.Addr]time.Time{},

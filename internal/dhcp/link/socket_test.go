@@ -36,6 +36,7 @@ func TestTwoServersCannotShareAPort(t *testing.T) {
 	_, at := opened(t)
 	_, err := listen(t.Context(), loopback, at.Port())
 	NewWithT(t).Expect(err).To(MatchError(unix.EADDRINUSE))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("`ss -lunp 'sport = :%d'`, run as root, names the process that has the port; stop it", at.Port())))
 }
 
 func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
