@@ -151,7 +151,7 @@ Another client:      after ` + ends.Add(10*time.Minute).Format(time.RFC3339) + "
 	daemon, err := leaselog.Open(filepath.Join(p.dir, "leases"), slog.Default(), func(error) {})
 	p.Expect(err).NotTo(HaveOccurred())
 	_, _, err = p.leases("release", "192.168.77.100")
-	p.Expect(err).To(MatchError(ContainSubstring("another oooi dhcp uses this lease file: resource temporarily unavailable; stop it first")))
+	p.Expect(err).To(MatchError(ContainSubstring("another oooi dhcp uses this lease file (resource temporarily unavailable); stop it first")))
 	_, _, err = p.leases("list")
 	p.Expect(err).NotTo(HaveOccurred(), "a daemon does not keep others from reading")
 	p.Expect(daemon.Close()).To(Succeed())

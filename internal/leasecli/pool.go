@@ -101,7 +101,7 @@ func InFile(leases, config string, damaged func(octets int)) (Pool, error) {
 	p.Open = func() (lease.Store, func() error, error) {
 		log, err := leaselog.Open(leases, nothing, func(error) {})
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w; stop it first", err)
+			return nil, nil, err
 		}
 		return log, log.Close, nil
 	}
