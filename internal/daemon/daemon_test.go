@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -95,7 +96,7 @@ func TestAFileHoldsOneObjectOfTheDaemonsKind(t *testing.T) {
 		strings.Replace(dns, "v1alpha1", "v1beta1", 1):     "it holds a DNSServer of hostedcluster.densityops.com/v1beta1; expected a DNSServer",
 		dns + "---\n" + dns:                                "it holds 2 objects; expected one DNSServer",
 		"# nothing\n":                                      "it holds 0 objects; expected one DNSServer",
-		"spec: {networkConfig: {serverPI: 10.0.0.1}}\n":    `unknown field "spec.networkConfig.serverPI"`,
+		"spec: {networkConfig: {serverPI: 10.0.0.1}}\n":    `unknown field "spec.networkConfig.serverPI"; docs/reference/api.md has the fields of a DNSServer`,
 		"spec: {": "yaml: line 1",
 	} {
 		problems := BeNil()
@@ -456,10 +457,10 @@ func TestHealthIsServedOnThePodsAddressUnlessAFlagSaysOtherwise(t *testing.T) {
 		if c.podIP != "" {
 			f.PodIP = netip.MustParseAddr(c.podIP)
 		}
-		at, err := f.at(f.HealthAddress, names.HealthPort)
+		at, err := f.at("--health-address", f.HealthAddress, names.HealthPort)
 		NewWithT(t).Expect(at.String(), err).To(Equal(c.at))
 	}
-	nowhere, err := (&Flags{}).at("", names.HealthPort)
+	nowhere, err := (&Flags{}).at("--health-address", "", names.HealthPort)
 	NewWithT(t).Expect(nowhere.IsValid(), err).To(BeFalse())
 }
 
@@ -474,8 +475,16 @@ func TestHealthAndMetricsAnswerOnTheirAddresses(t *testing.T) {
 	stop()
 	g.Eventually(ended).Should(Receive(BeNil()))
 
-	for _, f := range []Flags{{HealthAddress: "8081"}, {MetricsAddress: "fd00::17:9402"}} {
-		g.Expect(f.Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(HavePrefix("--")))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer taken.Close()
+	for says, f := range map[string]Flags{
+		`--health-address "8081" must be an IP address and a port, e.g. 192.168.100.2:8081`: {HealthAddress: "8081"},
+		`--metrics-address "fd00::17:9402" must be an IP address and a port`:                {MetricsAddress: "fd00::17:9402"},
+		"--health-address: listening on 0.0.0.0:8081: give one address and a port":          {HealthAddress: "0.0.0.0:8081"},
+		"--metrics-address: listen tcp " + taken.Addr().String():                            {MetricsAddress: taken.Addr().String()},
+		"address already in use: `ss -ltnp 'sport = :":                                      {HealthAddress: taken.Addr().String()},
+	} {
+		g.Expect(f.Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(ContainSubstring("%s", says)))
 	}
-	g.Expect((&Flags{HealthAddress: "0.0.0.0:8081"}).Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(ContainSubstring("a wildcard would answer on every network")))
 }

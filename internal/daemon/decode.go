@@ -31,7 +31,10 @@ func Decode(content []byte, into client.Object) error {
 	if found != nil && *found != expected {
 		return fmt.Errorf("it holds a %s of %s; expected a %s of %s", found.Kind, found.GroupVersion(), expected.Kind, expected.GroupVersion())
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%w; docs/reference/api.md has the fields of a %s", err, expected.Kind)
+	}
+	return nil
 }
 
 // documents are the non-empty documents of a YAML file.

@@ -58,10 +58,14 @@ func (f *Flags) MakeStateDir() error {
 func Tuned() bool { return os.Getenv("OOOI_VLAN_TUNED") == "true" }
 
 // at is where something is served: the address of its flag, or else the pod's address and this port; invalid where it is not served.
-func (f *Flags) at(flag string, port uint16) (netip.AddrPort, error) {
+func (f *Flags) at(flag, value string, port uint16) (netip.AddrPort, error) {
 	switch {
-	case flag != "":
-		return netip.ParseAddrPort(flag)
+	case value != "":
+		at, err := netip.ParseAddrPort(value)
+		if err != nil {
+			return at, fmt.Errorf("%s %q must be an IP address and a port, e.g. 192.168.100.2:%d or [fd00::2]:%d", flag, value, port, port)
+		}
+		return at, nil
 	case f.PodIP.IsValid():
 		return netip.AddrPortFrom(f.PodIP, port), nil
 	}

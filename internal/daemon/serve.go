@@ -19,19 +19,16 @@ import (
 
 // Serve serves health and metrics at the flags' addresses until ctx ends.
 func (f *Flags) Serve(ctx context.Context, ready *Readiness, metrics http.Handler) error {
-	health, err := f.at(f.HealthAddress, names.HealthPort)
-	if err != nil {
-		return fmt.Errorf("--health-address: %w", err)
-	}
-	scrapes, err := f.at(f.MetricsAddress, names.MetricsPort)
-	if err != nil {
-		return fmt.Errorf("--metrics-address: %w", err)
+	health, noHealth := f.at("--health-address", f.HealthAddress, names.HealthPort)
+	scrapes, noScrapes := f.at("--metrics-address", f.MetricsAddress, names.MetricsPort)
+	if err := errors.Join(noHealth, noScrapes); err != nil {
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return listen(ctx, health, Health(ready)) })
-	group.Go(func() error { return listen(ctx, scrapes, mux) })
+	group.Go(func() error { return listen(ctx, "--health-address", health, Health(ready)) })
+	group.Go(func() error { return listen(ctx, "--metrics-address", scrapes, mux) })
 	return group.Wait()
 }
 
@@ -49,13 +46,13 @@ func Health(ready *Readiness) http.Handler {
 	return mux
 }
 
-func listen(ctx context.Context, at netip.AddrPort, handler http.Handler) error {
+func listen(ctx context.Context, flag string, at netip.AddrPort, handler http.Handler) error {
 	if !at.IsValid() {
 		return nil
 	}
 	listener, err := vlan.ListenTCP(ctx, at)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return serve(ctx, listener, handler, nil)
 }
