@@ -218,8 +218,9 @@ func (p *parser) options(list []v1alpha1.DHCPOption) []wire.Option {
 	for i, o := range list {
 		data, err := encodeOption(o.Type, o.Value)
 		p.must(err == nil, fmt.Sprintf("options[%d]", i), fmt.Sprintf("(code %d): %v", o.Code, err))
-		p.must(err != nil || len(data) > 0, fmt.Sprintf("options[%d].value", i), fmt.Sprintf("(code %d): %q has no octets of type %s", o.Code, o.Value, o.Type))
-		p.must(valid.OptionCode(o.Code), fmt.Sprintf("options[%d].code", i), fmt.Sprintf("%d is set by the server itself, or is none", o.Code))
+		p.must(err != nil || len(data) > 0, fmt.Sprintf("options[%d].value", i), fmt.Sprintf("(code %d): %q is empty as type %s; give a value, or remove the option", o.Code, o.Value, o.Type))
+		p.must(valid.OptionCode(o.Code), fmt.Sprintf("options[%d].code", i),
+			fmt.Sprintf("%d is the server's or the protocol's own, or is none; use the field that is made for it (3: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 51: leaseTime, 119: searchDomains, 121: routes), or remove the option", o.Code))
 		out = append(out, wire.Option{Code: byte(o.Code), Data: data})
 	}
 	slices.SortFunc(out, func(a, b wire.Option) int { return int(a.Code) - int(b.Code) })
@@ -235,9 +236,17 @@ func encodeOption(kind, value string) ([]byte, error) {
 	case "UInt8", "UInt16", "UInt32":
 		return encodeNumber(kind, value)
 	case "Bool":
-		return map[string][]byte{"true": {1}, "false": {0}}[value], nil
+		octets, ok := map[string][]byte{"true": {1}, "false": {0}}[value]
+		if !ok {
+			return nil, fmt.Errorf("%q must be true or false", value)
+		}
+		return octets, nil
 	case "Hex":
-		return hex.DecodeString(strings.ReplaceAll(value, ":", ""))
+		octets, err := hex.DecodeString(strings.ReplaceAll(value, ":", ""))
+		if err != nil {
+			return nil, fmt.Errorf("%q must be octets of two hex digits, e.g. 01:0a:ff", value)
+		}
+		return octets, nil
 	}
 	return nil, fmt.Errorf("type %q is not one of IPv4List, String, UInt8, UInt16, UInt32, Bool, Hex", kind)
 }
@@ -247,7 +256,7 @@ func encodeAddrs(value string) ([]byte, error) {
 	for text := range strings.SplitSeq(value, ",") {
 		ip, err := netip.ParseAddr(strings.TrimSpace(text))
 		if err != nil || !ip.Is4() {
-			return nil, fmt.Errorf("%q must be IPv4 addresses separated by commas", value)
+			return nil, fmt.Errorf("%q must be IPv4 addresses separated by commas, e.g. 192.168.100.5,192.168.100.6", value)
 		}
 		out = append(out, ip.AsSlice()...)
 	}
@@ -258,7 +267,7 @@ func encodeNumber(kind, value string) ([]byte, error) {
 	octets := map[string]int{"UInt8": 1, "UInt16": 2, "UInt32": 4}[kind]
 	n, err := strconv.ParseUint(value, 10, 8*octets)
 	if err != nil {
-		return nil, fmt.Errorf("%q must be a whole number that fits %s", value, kind)
+		return nil, fmt.Errorf("%q must be a whole number that fits %s, e.g. 42", value, kind)
 	}
 	return binary.BigEndian.AppendUint32(nil, uint32(n))[4-octets:], nil
 }
