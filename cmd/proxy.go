@@ -111,7 +111,11 @@ func (f bootstrapFlags) bootstrap() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections, MemoryBytes: limits.MemoryBytes})
+	content, err := bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections, MemoryBytes: limits.MemoryBytes})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmp.Or(f.template, f.configFile), err)
+	}
+	return content, nil
 }
 
 // connectionsHere is how many connections an Envoy beside this process can have.

@@ -86,7 +86,7 @@ func Complete(template string, m Machine) ([]byte, error) {
 		err = protojson.Unmarshal(asJSON, b)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the bootstrap template: %w", err)
+		return nil, fmt.Errorf("reading the bootstrap template: %w; give it as this release's operator wrote it into the proxy's ConfigMap, or give a ProxyServer by --config-file", err)
 	}
 	// The administration socket answers at the cap too, for then it is needed.
 	b.Admin = &bootstrapv3.Admin{Address: pipe(AdminSocket(m.XDSSocket)), IgnoreGlobalConnLimit: true}

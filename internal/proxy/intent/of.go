@@ -81,9 +81,12 @@ func (r *reader) checkPlace(n v1alpha1.ProxyNetworkConfig) {
 func (r *reader) checkBackends(backends []v1alpha1.ProxyBackend) {
 	seen := map[string]bool{}
 	ports := map[v1alpha1.Port][]v1alpha1.ProxyBackend{}
-	for _, b := range backends {
-		if len(validation.IsDNS1123Label(b.Name)) > 0 || seen[b.Name] {
-			r.refuse("backends: name %q must be a DNS label and unique", b.Name)
+	for i, b := range backends {
+		if len(validation.IsDNS1123Label(b.Name)) > 0 {
+			r.refuse("backends[%d]: name %q is not a DNS label; write at most 63 of a-z, 0-9 and -, e.g. registry", i, b.Name)
+		}
+		if seen[b.Name] {
+			r.refuse("backends[%d]: name %q is another backend's already; give each a name of its own", i, b.Name)
 		}
 		seen[b.Name] = true
 		ports[b.Port] = append(ports[b.Port], b)

@@ -116,7 +116,8 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 	}{
 		"an address that the pod lacks": {func(s *v1alpha1.ProxyServerSpec) { s.NetworkConfig.ServerIP = "192.168.100.11" }, "serverIP 192.168.100.11 is on no network device"},
 		"no address":                    {func(s *v1alpha1.ProxyServerSpec) { s.NetworkConfig.ServerIP = "" }, `serverIP "" is not an IP address`},
-		"a name twice":                  {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Name = "api" }, `name "api" must be a DNS label and unique`},
+		"a name twice":                  {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Name = "api" }, `backends[1]: name "api" is another backend's already; give each a name of its own`},
+		"a name in capitals":            {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Name = "API" }, `backends[1]: name "API" is not a DNS label; write at most 63 of a-z, 0-9 and -`},
 		"an unknown protocol":           {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].Protocol = "UDP" }, `protocol "UDP" is neither TCP nor TLS`},
 		"TLS without a name":            {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "" }, "backend ignition: TLS needs a hostname, or catchAll: true"},
 		"a port that is none":           {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Port = 70000 }, "port 70000 is not a port"},
