@@ -194,6 +194,8 @@ func (l *Log) watched(write func() error) error {
 	return err
 }
 
+const whatToDo = "make room on its volume, or mend its disk; it is tried again, and known leases are served meanwhile"
+
 // persist appends frames and syncs. After an error the file may hold anything (a failed fsync drops what it could not write, and the next one
 // succeeds): it is never trusted again, but written anew from memory.
 func (l *Log) persist(frames []byte) error {
@@ -204,10 +206,10 @@ func (l *Log) persist(frames []byte) error {
 		return nil
 	}
 	if _, err := l.file.Write(frames); err != nil {
-		return fmt.Errorf("writing leases to %s: %w", l.path, err)
+		return fmt.Errorf("writing leases to %s: %w: %s", l.path, err, whatToDo)
 	}
 	if err := l.file.Sync(); err != nil {
-		return fmt.Errorf("syncing leases to %s: %w", l.path, err)
+		return fmt.Errorf("syncing leases to %s: %w: %s", l.path, err, whatToDo)
 	}
 	l.size += len(frames)
 	if waste := l.size - l.live; l.size > compactAbove && l.size > compactRatio*l.live || waste > min(wasteMost, l.volume/wastePart) {
@@ -268,7 +270,7 @@ func (l *Log) rewrite() error {
 		renewed, size, err = l.disk.Replace(l.path, l.content)
 	}
 	if err != nil {
-		return fmt.Errorf("rewriting %s: %w: make room on its volume; it is tried again, and known leases are served meanwhile", l.path, err)
+		return fmt.Errorf("rewriting %s: %w: %s", l.path, err, whatToDo)
 	}
 	if l.file != nil {
 		_ = l.file.Close() // the old file: replaced, and perhaps already broken

@@ -270,6 +270,7 @@ func TestADiskThatFailed(t *testing.T) {
 			breaks(d)
 			_, err := l.Create(t.Context(), record(11, "bb"))
 			g.Expect(err).To(MatchError(full))
+			g.Expect(err).To(MatchError(ContainSubstring("no space left on device: make room on its volume, or mend its disk; it is tried again")))
 			g.Expect(holders(t, l)).To(HaveLen(1), "what failed is not seen")
 			d.mu.Lock()
 			d.broken = nil
