@@ -27,6 +27,7 @@ type child struct {
 	own       []verdict // conditions of its kind only, which Ready needs
 	needs     []string  // conditions that its daemon writes, which Ready needs
 	ofFirst   bool      // clients have addresses that only the first instance serves
+	stops     string    // what ends with its last instance
 }
 
 // conditions are the controller's; the daemon writes its own (ConfigAccepted, …).
@@ -136,7 +137,7 @@ func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 		instances = append(instances, v1alpha1.Instance{IP: ips[i], Workload: r.Workload, Node: r.Node})
 	}
 	return component.Report{
-		Conditions: child{server, written.Conditions, written.Instances, ips, rollouts, out, own, seen.Component.Needs, written.OfFirst}.conditions(now),
+		Conditions: child{server, written.Conditions, written.Instances, ips, rollouts, out, own, seen.Component.Needs, written.OfFirst, seen.Component.Stops}.conditions(now),
 		Instances:  instances, Alone: len(rollouts) == 1 && !seen.Leaving && !out.Frozen,
 		Workload: seen.Rollout.Workload, Service: name, ServiceIP: ip, HealthyBackends: healthy,
 	}

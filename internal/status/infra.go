@@ -44,7 +44,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessFrozen(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
 	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy())
 	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components, behind), appsVerdicts(infra, p, components, out)
-	all := slices.Concat(needed, published, []verdict{progressing(infra, children, out, needed), degraded(before, now, slices.Concat(components, behind, published)), ready(out, needed)})
+	all := slices.Concat(needed, published, []verdict{progressing(infra, children, out, needed), degraded(before, now, slices.Concat(components, behind, published)), ready(infra, out, needed)})
 
 	status := v1alpha1.InfraStatus{
 		Conditions: conditions(before, infra.Generation, now, all...), ObservedGeneration: infra.Generation,
@@ -172,7 +172,7 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 	return settled
 }
 
-func ready(out Outcome, all []verdict) verdict {
+func ready(infra *v1alpha1.Infra, out Outcome, all []verdict) verdict {
 	const kind = v1alpha1.ConditionReady
 	if bad, found := firstNot(all...); found {
 		return judged(kind, out.Findings, no(kind, bad.Reason, bad.Type+": "+bad.Message))
@@ -184,7 +184,7 @@ func ready(out Outcome, all []verdict) verdict {
 	if i := slices.IndexFunc(all, verdict.isHalf); i >= 0 {
 		return judged(kind, out.Findings, yes(kind, all[i].Reason, well+"; "+all[i].Type+": "+all[i].Message))
 	}
-	return judged(kind, out.Findings, yes(kind, "Serving", well))
+	return judged(kind, out.Findings, yes(kind, "Serving", well+fragile(infra, all)))
 }
 
 func leases(infra *v1alpha1.Infra, dhcp *v1alpha1.DHCPServer) *v1alpha1.LeaseCount {

@@ -27,6 +27,10 @@ const (
 	instancesApart = "InstancesApart"
 )
 
+// ofOneNode are the reasons of a component that serves, but on one node only, though two instances are wanted. The alert
+// OooiNodeFailureStopsService has them, too.
+var ofOneNode = []string{instancesShareNode, "OneInstanceServes", "SecondInstanceWaits"}
+
 // isHalf says that a component is Ready though some of its clients have one instance only, or may have none.
 func (v verdict) isHalf() bool {
 	return v.Status == metav1.ConditionTrue && (v.Reason == instanceDown || v.Reason == instancesApart)
@@ -63,8 +67,27 @@ func (c child) together(each []verdict, now time.Time) verdict {
 			"; connect these nodes to the VLAN, or let nodeSelector choose nodes that have it")
 	case len(each) > 1 && c.rollouts[0].Node != "" && c.rollouts[0].Node == c.rollouts[1].Node:
 		all = yes(kind, instancesShareNode, fmt.Sprintf("both instances serve, on node %s: its failure stops both; add a node with the VLAN, then delete one of the pods", c.rollouts[0].Node))
+	case len(c.rollouts) == 1:
+		all.Message += "; it is the only instance: its node's failure stops " + c.stops + " until the pod runs on another node"
 	}
 	return judged(kind, c.out.Findings, all)
+}
+
+// fragile is what the failure of one node stops of an Infra that is Ready, and which condition says why.
+func fragile(infra *v1alpha1.Infra, components []verdict) string {
+	var all []string
+	for _, c := range component.All {
+		onOneNode := slices.ContainsFunc(components, func(v verdict) bool {
+			return v.Type == c.Ready && (slices.Contains(ofOneNode, v.Reason) || !c.Wanted(infra.Spec.InfraComponents).Second)
+		})
+		if onOneNode {
+			all = append(all, fmt.Sprintf("%s (see %s)", c.Stops, c.Ready))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; the failure of one node stops " + strings.Join(all, ", ")
 }
 
 // apart is which proxies each of two DNS instances finds on the VLAN, if none is found by both: where the VLAN is missing on a node, the

@@ -96,11 +96,38 @@ func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
 			if c.dns == "True/InstanceStarting" {
 				g.Expect(said(got, v1alpha1.ConditionProgressing)).To(Equal("True/RollingOut"))
 			}
+			if stops := "; the failure of one node stops name resolution (see DNSReady)"; c.dns == "True/InstancesShareNode" {
+				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(Equal("a worker that boots now can join" + stops))
+			} else {
+				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).NotTo(ContainSubstring(stops))
+			}
 			if c.ready == "True/InstanceDown" {
 				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(And(ContainSubstring("can join"), ContainSubstring(c.dnsSaying)))
 			}
 		})
 	}
+}
+
+// Who wants one instance, or cannot have two, is told what that costs.
+func TestOneInstanceSaysWhatItCosts(t *testing.T) {
+	g, server := NewWithT(t), &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: accepted()}}
+	server.Spec.NetworkConfig.ServerIP = "192.168.100.2"
+	alone := Child(seen(server, up), Outcome{}, noon).Conditions
+	g.Expect(said(alone, v1alpha1.ConditionReady)).To(Equal("True/Serving"))
+	g.Expect(meta.FindStatusCondition(alone, v1alpha1.ConditionReady).Message).To(Equal(
+		"the pod serves the newest configuration; it is the only instance: its node's failure stops DHCP until the pod runs on another node"))
+
+	ready := func(infra *v1alpha1.Infra, out Outcome) string {
+		all := Infra(infra, plan.InfraPlan{}, allServe(), out, noon).Conditions
+		g.Expect(said(all, v1alpha1.ConditionReady)).To(Equal("True/Serving"))
+		return meta.FindStatusCondition(all, v1alpha1.ConditionReady).Message
+	}
+	one := &v1alpha1.Infra{}
+	one.Spec.InfraComponents.DHCP.Replicas, one.Spec.InfraComponents.Proxy.Replicas = 1, 1
+	g.Expect(ready(one, Outcome{})).To(Equal("a worker that boots now can join; the failure of one node stops DHCP (see DHCPReady), the proxy (see ProxyReady)"))
+	noAddress := Outcome{Findings: []finding.Finding{finding.Warn(v1alpha1.ConditionDNSReady, "OneInstanceServes").Say("one")}}
+	g.Expect(ready(&v1alpha1.Infra{}, noAddress)).To(Equal("a worker that boots now can join; the failure of one node stops name resolution (see DNSReady)"))
+	g.Expect(ready(&v1alpha1.Infra{}, Outcome{})).To(Equal("a worker that boots now can join"))
 }
 
 // An instance that cannot be made says why.
