@@ -11,10 +11,11 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 )
 
-// conditions exports what Ready and Degraded of each Infra and DPUHCPBridge say, as the cache has it when it is scraped. Every replica exports
-// them, the leader or not.
+// conditions exports what Ready and Degraded of each Infra and DPUHCPBridge say, and the conditions of an Infra's components, as the cache has it
+// when it is scraped. Every replica exports them, the leader or not.
 type conditions struct {
 	cache  client.Reader
 	groups Groups
@@ -26,7 +27,7 @@ func Conditions(cache client.Reader, groups Groups) prometheus.Collector {
 }
 
 // The object is one label: Prometheus gives "namespace" to the scraped pod's.
-var conditionDesc = prometheus.NewDesc("oooi_condition", "1: the status and reason that a condition (Ready, Degraded) of an Infra or DPUHCPBridge has; object is namespace/name.",
+var conditionDesc = prometheus.NewDesc("oooi_condition", "1: the status and reason that a condition (Ready, Degraded) of an Infra or DPUHCPBridge has, and of a component of an Infra (DHCPReady, DNSReady, ProxyReady); object is namespace/name.",
 	[]string{"kind", "object", "type", "status", "reason"}, nil)
 
 // Describe implements prometheus.Collector.
@@ -38,7 +39,7 @@ func (c conditions) Collect(to chan<- prometheus.Metric) {
 	defer stop()
 	if infras := (v1alpha1.InfraList{}); c.groups.VLAN && c.cache.List(ctx, &infras, client.UnsafeDisableDeepCopy) == nil {
 		for i := range infras.Items {
-			collect(to, "Infra", &infras.Items[i], infras.Items[i].Status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded)
+			collect(to, "Infra", &infras.Items[i], infras.Items[i].Status.Conditions, conditionsOfInfra()...)
 		}
 	}
 	if bridges := (dpuv1.DPUHCPBridgeList{}); c.groups.Bridges != nil && c.cache.List(ctx, &bridges, client.UnsafeDisableDeepCopy) == nil {
@@ -46,6 +47,14 @@ func (c conditions) Collect(to chan<- prometheus.Metric) {
 			collect(to, "DPUHCPBridge", &bridges.Items[i], bridges.Items[i].Status.Conditions, dpuv1.ConditionReady)
 		}
 	}
+}
+
+func conditionsOfInfra() []string {
+	all := []string{v1alpha1.ConditionReady, v1alpha1.ConditionDegraded}
+	for _, c := range component.All {
+		all = append(all, c.Ready)
+	}
+	return all
 }
 
 func collect(to chan<- prometheus.Metric, kind string, of client.Object, all []metav1.Condition, types ...string) {

@@ -21,6 +21,7 @@ func TestConditionsAreExported(t *testing.T) {
 	w.Eventually(func() []string { return seriesOf(w, registry) }).Should(ContainElements(
 		MatchRegexp("kind=Infra object="+w.ns+"/i1 reason=[A-Za-z]+ status=False type="+v1alpha1.ConditionReady+"$"),
 		MatchRegexp("kind=Infra object="+w.ns+"/i1 reason=[A-Za-z]+ status=False type="+v1alpha1.ConditionDegraded+"$"),
+		MatchRegexp("kind=Infra object="+w.ns+"/i1 reason=[A-Za-z]+ status=[A-Za-z]+ type="+v1alpha1.ConditionProxyReady+"$"),
 		MatchRegexp("kind=DPUHCPBridge object="+w.ns+"/b1 reason=[A-Za-z]+ status=False type="+dpuv1.ConditionReady+"$"),
 	))
 }
