@@ -188,9 +188,27 @@ func (p Platform) dpf(to string) Step {
 		is = "it is " + p.DPF
 	}
 	if p.Bridge.Spec.ManageDPUServiceTemplates && len(dpfservices.Of(p.DPF)) == 0 {
-		return Step{name, Blocked, fmt.Sprintf("%s, and oooi has the bridge's DPUServiceTemplates for %s only: use such a version of DPF, or make them yourself and remove manageDPUServiceTemplates%s", is, known, p.behind(to))}
+		state, do := p.toServedDPF(to)
+		return Step{name, state, fmt.Sprintf("%s, and oooi has the bridge's DPUServiceTemplates for %s only: %s, or make them yourself and remove manageDPUServiceTemplates%s", is, known, do, p.behind(to))}
 	}
 	return Step{name, Look, fmt.Sprintf("%s; oooi knows %s: see in its release notes which version of hosted clusters it supports, and upgrade it once they have that one%s", is, known, p.behind(to))}
+}
+
+// toServedDPF is what leads from a DPF whose services oooi does not have to one whose it has, and whether that may begin.
+func (p Platform) toServedDPF(to string) (State, string) {
+	const upgrade = "upgrade DPF to such a version"
+	runs, err := version.ParseGeneric(p.DPF)
+	switch newer := func(known string) bool { return err == nil && runs.LessThan(version.MustParseGeneric(known)) }; {
+	case err != nil:
+		return Blocked, "see that DPF's operator runs and reports its version"
+	case !slices.ContainsFunc(dpfservices.Known(), newer):
+		return Blocked, "take a release of oooi that has them for this one"
+	case p.OthersUnread:
+		return Look, upgrade
+	case p.behind(to) != "":
+		return Blocked, upgrade
+	}
+	return Next, upgrade
 }
 
 func (p Platform) dpus(to string) Step {

@@ -122,10 +122,30 @@ func TestAnUpgradeIsOneStepAfterAnother(t *testing.T) {
 			}
 		}, next, "done done done next later later", "clusters/f (" + runs + ") and 2 more\n"},
 		"an unknown DPF": {func(p *bridgecli.Platform) { at(p, next); p.DPF = "v25.10.1" }, next, "done done done done look look", "it is v25.10.1; oooi knows 26.4"},
-		"an unknown DPF, and services for it": {func(p *bridgecli.Platform) {
+		"an older DPF, and services for another": {func(p *bridgecli.Platform) {
 			at(p, next)
 			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates = "v25.10.1", true
-		}, next, "done done done done blocked later", "it is v25.10.1, and oooi has the bridge's DPUServiceTemplates for 26.4 only"},
+		}, next, "done done done done next later", "it is v25.10.1, and oooi has the bridge's DPUServiceTemplates for 26.4 only: upgrade DPF to such a version, or make them yourself and remove manageDPUServiceTemplates\n"},
+		"an older DPF, its services, and another hosted cluster": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates = "v25.10.1", true
+			p.Others = []dpuv1.DPUHCPBridge{other("dpu2", runs, false)}
+		}, next, "done done done done blocked later", "upgrade DPF to such a version, or make them yourself and remove manageDPUServiceTemplates; other hosted clusters are not at the release yet, and come before it, too: clusters/dpu2 (" + runs + ")\n"},
+		"an older DPF, its services, and hosted clusters that are not read": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates, p.OthersUnread = "v25.10.1", true, true
+		}, next, "done done done done look look", "upgrade DPF to such a version, or make them yourself and remove manageDPUServiceTemplates; you may not list the other bridges"},
+		"a newer DPF, and services for it": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates = "v27.1.0", true
+		}, next, "done done done done blocked later", "it is v27.1.0, and oooi has the bridge's DPUServiceTemplates for 26.4 only: take a release of oooi that has them for this one"},
+		"no DPF, and services for it": {func(p *bridgecli.Platform) {
+			at(p, next)
+			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates = "", true
+		}, next, "done done done done blocked later", "no DPFOperatorConfig reports a version, and oooi has the bridge's DPUServiceTemplates for 26.4 only: see that DPF's operator runs"},
+		"services, and the hosted cluster is next": {func(p *bridgecli.Platform) {
+			p.DPF, p.Bridge.Spec.ManageDPUServiceTemplates = "v25.10.1", true
+		}, next, "done done done next later later", "upgrade DPF to such a version"},
 		"services for a known DPF": {func(p *bridgecli.Platform) {
 			at(p, next)
 			p.Bridge.Spec.ManageDPUServiceTemplates = true
