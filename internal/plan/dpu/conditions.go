@@ -18,3 +18,13 @@ func since(d *dpf.DPU, condition string) *metav1.Time {
 	}
 	return &c.LastTransitionTime
 }
+
+// lost is the condition Ready of a DPU that was Ready and is not, as while it starts anew; else nil. DPF writes it only of DPUs that have joined
+// (doca-platform: internal/provisioning/controllers/dpu/state/ready.go).
+func lost(d *dpf.DPU) *metav1.Condition {
+	c := meta.FindStatusCondition(d.Status.Conditions, dpf.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
+}

@@ -200,7 +200,12 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 		return d
 	}
 	disk := failed("InstallError", "Hardware", "/dev/nvme0n1 is missing")
-	const diskSaid = "somebody has to act: the DPU reports Hardware: /dev/nvme0n1 is missing: mend that; if it has never joined, and does not then, delete the DPU, so that DPF installs it anew"
+	away := is("Ready", 20, "DPU's Node node1-0000-03-00 is not Ready")
+	away.Reason = "NodeNotReady"
+	again := is("InstallError", 30)
+	again.Reason, again.Message = "VFSetupTimedOut", "no VFs"
+	const awaySaid = "it joined, and is not Ready now: DPF reports NodeNotReady: DPU's Node node1-0000-03-00 is not Ready"
+	const diskSaid = "somebody has to act: the DPU reports Hardware: /dev/nvme0n1 is missing: mend that; if it does not join then, delete the DPU, so that DPF installs it anew"
 	const downSaid = "the DPU reports PF0LinkDown: p0 is down: see the cable of its first port, and the switch"
 	for name, c := range map[string]struct {
 		facts     dpu.Facts
@@ -222,8 +227,13 @@ func TestARowSaysWhatADPUWaitsFor(t *testing.T) {
 		"leaving":             {facts(), leaving, open, "DPF deletes it"},
 		"installs nothing":    {facts(template("a")), agent(card(), disk), open, diskSaid},
 		"DPF copies it":       {facts(template("a")), card(disk), open, diskSaid},
-		"its firmware":        {facts(), agent(card(osInstalled), failed("InstallError", "FirmwareUpgradeFailed", "ATF\x1b[1m\nis not upgraded"+strings.Repeat("x", 4000))), open, "somebody has to act: the DPU reports FirmwareUpgradeFailed: ATF\\x1b[1m\\nis not upgraded" + strings.Repeat("x", 277) + "…: mend that; if it has never joined, and does not then, delete the DPU, so that DPF installs it anew"},
+		"its firmware":        {facts(), agent(card(osInstalled), failed("InstallError", "FirmwareUpgradeFailed", "ATF\x1b[1m\nis not upgraded"+strings.Repeat("x", 4000))), open, "somebody has to act: the DPU reports FirmwareUpgradeFailed: ATF\\x1b[1m\\nis not upgraded" + strings.Repeat("x", 277) + "…: mend that; if it does not join then, delete the DPU, so that DPF installs it anew"},
 		"DPF gives up, too":   {facts(), agent(card(broken), disk), open, diskSaid + "; DPF reports AsTold: no BFB"},
+		"installed then":      {facts(), agent(card(osInstalled), disk), open, "no Event of the last hour says that its CSR was approved: it boots, its CSR waits (oooi csr explain CSR), or its Node does not become Ready"},
+		"starts anew":         {facts(), agent(card(osInstalled, node, away), failed("InstallError", "VFSetupTimedOut", "no VFs")), open, awaySaid},
+		"a Node of it is not": {facts(), agent(card(osInstalled, is("DPUClusterReady", 21, "node is not ready"), away), failed("InstallError", "VFSetupTimedOut", "no VFs")), open, awaySaid},
+		"complains anew":      {facts(), agent(card(osInstalled, node, away), again), open, "somebody has to act: the DPU reports VFSetupTimedOut: no VFs: mend that"},
+		"is back":             {facts(), agent(card(osInstalled, node, is("Ready", 40)), again), open, ""},
 		"in spite of it":      {facts(), agent(card(osInstalled, node), disk), open, "its Node is Ready; DPF finishes"},
 		"no cable":            {facts(), agent(card(osInstalled, down), down), open, "somebody has to act: " + downSaid},
 		"a cable again":       {facts(template("a")), agent(card(down), up), open, "DPF installs its OS"},

@@ -20,6 +20,10 @@ const (
 	conditionPF1LinkDown  = "PF1LinkDown"
 )
 
+// installerReasons are those of an InstallError that only the live system gives, before DPF hears that the OS is installed
+// (internal/bfcfg/content/live: install-rhcos-dpf.sh).
+var installerReasons = []string{"Hardware", "Ignition", "NVConfig", "RHCOSInstallation"}
+
 // longestMessage of a condition in a sentence: a DPU may report 4096 characters.
 const longestMessage = 300
 
@@ -27,12 +31,15 @@ func told(condition string) bool {
 	return slices.Contains([]string{conditionInstallError, conditionPF0LinkDown, conditionPF1LinkDown}, condition)
 }
 
-// failures are what is wrong with a DPU, and what to do; empty if nothing is. An InstallError is never taken back, so that it no longer matters
-// once the DPU has joined, and is told of one that joined before and is away. The second port may be without a cable.
-func failures(d *dpf.DPU, joined bool) string {
+// failures are what is wrong with a DPU, and what to do; empty if nothing is. The second port may be without a cable.
+func failures(d *dpf.DPU) string {
 	var all []string
-	if c := reported(d, conditionInstallError); c != nil && !joined {
-		all = append(all, fmt.Sprintf("the DPU reports %s: %s: mend that; if it has never joined, and does not then, delete the DPU, so that DPF installs it anew", c.Reason, short(c.Message)))
+	if c := reported(d, conditionInstallError); c != nil && holds(d, c) {
+		said := fmt.Sprintf("the DPU reports %s: %s: mend that", c.Reason, short(c.Message))
+		if lost(d) == nil {
+			said += "; if it does not join then, delete the DPU, so that DPF installs it anew"
+		}
+		all = append(all, said)
 	}
 	if c := meta.FindStatusCondition(d.Status.Conditions, conditionError); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, fmt.Sprintf("DPF reports %s: %s", c.Reason, short(c.Message)))
@@ -41,6 +48,18 @@ func failures(d *dpf.DPU, joined bool) string {
 		all = append(all, fmt.Sprintf("the DPU reports %s: %s: see the cable of its first port, and the switch", c.Reason, short(c.Message)))
 	}
 	return strings.Join(all, "; ")
+}
+
+// holds says whether an InstallError is of what a DPU is at now: it is never taken back. One that comes after another has the other's time, so that
+// whether DPF has installed the OS since is seen by who complains. Once DPF has seen a Ready Node, the DPU's clock is set, too.
+func holds(d *dpf.DPU, complaint *metav1.Condition) bool {
+	if slices.Contains(installerReasons, complaint.Reason) && since(d, dpf.ConditionOSInstalled) != nil {
+		return false
+	}
+	if away := lost(d); away != nil {
+		return complaint.LastTransitionTime.After(away.LastTransitionTime.Time)
+	}
+	return since(d, dpf.ConditionClusterReady) == nil
 }
 
 // reported is a condition that a DPU has reported as True, wherever the version of DPF keeps it.

@@ -75,7 +75,7 @@ func (f Facts) RowOf(d *dpf.DPU, approvals Approvals) Row {
 
 // waits says what a DPU waits for: the first that is missing, in the order in which a DPU needs it.
 func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
-	findings, failed := f.Of(d), failures(d, r.NodeReady != nil)
+	findings, failed, away := f.Of(d), failures(d), lost(d)
 	switch {
 	case d.DeletionTimestamp != nil:
 		return "DPF deletes it"
@@ -87,6 +87,8 @@ func (f Facts) waits(d *dpf.DPU, r Row, approvals Approvals) string {
 		return findings[0].Message
 	case r.OSInstalled == nil:
 		return "DPF installs its OS" + unmet(d)
+	case away != nil:
+		return fmt.Sprintf("it joined, and is not Ready now: DPF reports %s: %s", away.Reason, short(away.Message))
 	case r.NodeReady != nil:
 		return "its Node is Ready; DPF finishes" + unmet(d)
 	case approvals.Stopped != "":
