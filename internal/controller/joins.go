@@ -28,14 +28,20 @@ func init() { metrics.Registry.MustRegister(boot.Times()) }
 type joins struct {
 	parts
 	// noted are the Machines whose leases were looked up, of each Infra: Cluster API writes them again and again.
-	noted map[types.NamespacedName]map[types.UID]bool
+	noted map[types.NamespacedName]lookedUp
 }
+
+// lookedUp has when each Machine is looked up again; the zero time of one that need not be.
+type lookedUp map[types.UID]time.Time
+
+// shortestPause before the lease of a Machine that had none is looked up again.
+const shortestPause = time.Minute
 
 // joins watches Infras, whose status says of each change of what they may refer to, and Machines.
 func (p parts) joins() error {
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named("joins").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // what was noted has no lock
-		For(&v1alpha1.Infra{}).Build(joins{p, map[types.NamespacedName]map[types.UID]bool{}})
+		For(&v1alpha1.Infra{}).Build(joins{p, map[types.NamespacedName]lookedUp{}})
 	if err != nil {
 		return err
 	}
@@ -66,18 +72,16 @@ func (j joins) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 		return ctrl.Result{}, nil
 	}
 	boot.WillCount(key.String(), boot.LeaseToReady)
-	err = j.look(ctx, key, machines)
-	if apierrors.IsConflict(err) { // daemons write the same lease
-		return soonest(retryTurn), nil
-	}
-	return ctrl.Result{}, err
+	return j.look(ctx, key, machines)
 }
 
-// look notes each Machine that has joined, once. One whose lease cannot be read or written is not counted, and looked at again; one without a lease, as
-// where DHCP is off, is not: each would be a request for each change of a Machine.
-func (j joins) look(ctx context.Context, infra types.NamespacedName, machines []clusterapi.Machine) error {
-	before, now, noted := j.noted[infra], j.observe.Now(), map[types.UID]bool{}
+// look notes each Machine that has joined, once. One whose lease cannot be read or written is not counted, and looked at again. One without a lease
+// is, too, since DHCP may learn only at a renewal which virtual machine it has: after as long as its Node is there, so that workers with addresses of
+// their own cost a few requests each, and none for what else changes in a Machine.
+func (j joins) look(ctx context.Context, infra types.NamespacedName, machines []clusterapi.Machine) (ctrl.Result, error) {
+	before, now, noted := j.noted[infra], j.observe.Now(), lookedUp{}
 	j.noted[infra] = noted
+	var again []time.Duration
 	var errs []error
 	for i := range machines {
 		m := &machines[i]
@@ -85,38 +89,51 @@ func (j joins) look(ctx context.Context, infra types.NamespacedName, machines []
 		if !is {
 			continue
 		}
-		if !before[m.UID] {
-			if err := j.note(ctx, infra, m, n); err != nil {
+		due, known := before[m.UID]
+		if !known || !due.IsZero() && !now.Before(due) {
+			has, err := j.note(ctx, infra, m, n)
+			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
+			if due = (time.Time{}); !has {
+				due = now.Add(max(shortestPause, now.Sub(n.node)))
+			}
 		}
-		noted[m.UID] = true
+		if noted[m.UID] = due; !due.IsZero() {
+			again = append(again, due.Sub(now))
+		}
 	}
-	return errors.Join(errs...)
+	switch err := errors.Join(errs...); {
+	case apierrors.IsConflict(err): // daemons write the same lease
+		return soonest(retryTurn), nil
+	case err != nil:
+		return ctrl.Result{}, err
+	}
+	return soonest(again...), nil
 }
 
-// note writes into the lease of a Machine's virtual machine. Leases are read live, and by that name: no cache has them.
-func (j joins) note(ctx context.Context, infra types.NamespacedName, m *clusterapi.Machine, n joined) error {
+// note writes into the lease of a Machine's virtual machine; false if it has none. Leases are read live, and by that name: no cache has them.
+func (j joins) note(ctx context.Context, infra types.NamespacedName, m *clusterapi.Machine, n joined) (has bool, err error) {
 	all := &v1alpha1.DHCPLeaseList{}
-	err := j.observe.Live.List(ctx, all, client.InNamespace(infra.Namespace),
+	err = j.observe.Live.List(ctx, all, client.InNamespace(infra.Namespace),
 		client.MatchingFields{v1alpha1.LeaseFieldServer: names.DHCPServer(infra.Name), v1alpha1.LeaseFieldVirtualMachine: m.VirtualMachine()})
 	if err != nil {
-		return fmt.Errorf("looking up the lease of virtual machine %s/%s, whose Node is Ready: %w", m.Namespace, m.VirtualMachine(), err)
+		return false, fmt.Errorf("looking up the lease of virtual machine %s/%s, whose Node is Ready: %w", m.Namespace, m.VirtualMachine(), err)
 	}
 	lease := leaseOf(m, all.Items)
 	if lease == nil {
-		return nil
+		return false, nil
 	}
 	stage, took, is := becameReady(lease, n)
 	if !is {
-		return nil
+		return true, nil
 	}
 	if err := j.status.Stage(ctx, lease, stage); err != nil {
-		return fmt.Errorf("noting in DHCPLease %s that its worker's Node is Ready: %w", client.ObjectKeyFromObject(lease), err)
+		return false, fmt.Errorf("noting in DHCPLease %s that its worker's Node is Ready: %w", client.ObjectKeyFromObject(lease), err)
 	}
 	boot.Count(infra.String(), boot.LeaseToReady, took)
-	return nil
+	return true, nil
 }
 
 // leaseOf is the lease that a Machine's virtual machine has; of several that which began last, whatever it says already, so that one boot is not

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -92,24 +95,49 @@ func TestOnlyAVirtualMachineThatJoinedLatelyIsLookedUp(t *testing.T) {
 	g.Expect(is).To(BeFalse())
 }
 
-// Cluster API writes a Machine again for whatever its Node reports.
-func TestAMachineIsLookedUpOnce(t *testing.T) {
+// Cluster API writes a Machine again for whatever its Node reports, and DHCP may learn late whose lease it is.
+func TestAMachineIsLookedUpUntilItHasALease(t *testing.T) {
 	g := NewWithT(t)
-	lookups, refused := 0, errors.New("refused")
-	live := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+	lookups, refused, now := 0, errors.New("refused"), begun
+	leased := []v1alpha1.DHCPLease{}
+	live := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, all client.ObjectList, _ ...client.ListOption) error {
 		lookups++
+		all.(*v1alpha1.DHCPLeaseList).Items = leased
 		return refused
 	}}).Build()
-	j := joins{parts{observe: &observe.Observer{Live: live, Now: func() time.Time { return begun }}}, map[types.NamespacedName]map[types.UID]bool{}}
+	j := joins{parts{observe: &observe.Observer{Live: live, Now: func() time.Time { return now }}}, map[types.NamespacedName]lookedUp{}}
 	infra := types.NamespacedName{Namespace: "clusters", Name: "c1"}
-	g.Expect(j.look(t.Context(), infra, []clusterapi.Machine{*virtual("a")})).To(MatchError(refused))
-	refused = nil
-	for _, all := range [][]clusterapi.Machine{{*virtual("a")}, {*virtual("a")}, {*virtual("a"), *virtual("b")}} {
-		g.Expect(j.look(t.Context(), infra, all)).To(Succeed())
+	// looks has each Machine seen some time after its Node came, and returns how many were looked up.
+	looks := func(after, again time.Duration, all ...clusterapi.Machine) int {
+		t.Helper()
+		now, lookups = begun.Add(after), 0
+		next, err := j.look(t.Context(), infra, all)
+		if refused == nil {
+			g.Expect(err).NotTo(HaveOccurred())
+		} else {
+			g.Expect(err).To(MatchError(refused))
+		}
+		g.Expect(next).To(Equal(ctrl.Result{RequeueAfter: again}))
+		return lookups
 	}
-	g.Expect(lookups).To(Equal(3), "one failed")
-	g.Expect(j.look(t.Context(), infra, nil)).To(Succeed())
-	g.Expect(j.noted[infra]).To(BeEmpty(), "it is gone")
+	a, b := *virtual("a"), *virtual("b")
+	g.Expect(looks(0, 0, a)).To(Equal(1))
+	refused = apierrors.NewConflict(schema.GroupResource{Resource: "dhcpleases"}, "a", nil)
+	_, err := j.look(t.Context(), infra, []clusterapi.Machine{a})
+	g.Expect(err).NotTo(HaveOccurred(), "a daemon wrote it meanwhile")
+	refused = nil
+	g.Expect(looks(0, time.Minute, a)).To(Equal(1), "it failed")
+	g.Expect(looks(20*time.Second, 40*time.Second, a)).To(BeZero(), "Cluster API wrote")
+	g.Expect(looks(10*time.Minute, 10*time.Minute, a)).To(Equal(1), "it had no lease")
+	g.Expect(looks(11*time.Minute, 9*time.Minute, a, b)).To(Equal(1), "it is another")
+
+	since := metav1.NewTime(begun.Add(time.Second)) // after the Node, of which nothing is noted then
+	leased = []v1alpha1.DHCPLease{{Spec: v1alpha1.DHCPLeaseSpec{VMRef: &v1alpha1.VMReference{Name: "vm"}, State: v1alpha1.LeaseBound, LastTransitionTime: &since}}}
+	g.Expect(looks(20*time.Minute, 2*time.Minute, a, b)).To(Equal(1), "it has a lease")
+	g.Expect(looks(boot.Longest, 0, a, b)).To(Equal(1), "the other has one, too")
+	g.Expect(looks(boot.Longest, 0, a, b)).To(BeZero())
+	g.Expect(looks(boot.Longest, 0)).To(BeZero())
+	g.Expect(j.noted[infra]).To(BeEmpty(), "they are gone")
 }
 
 // virtual is a Machine whose Node was there, and Ready, when all began.
