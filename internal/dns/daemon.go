@@ -86,7 +86,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.group, ctx = errgroup.WithContext(ctx)
 	d.health = newHealth(d.group.Go, d.republish, d.status.signal, d.Log)
 	d.status.health = d.health.states
-	d.upstream = &resolvers{turned: d.status.signal}
+	d.upstream = &resolvers{turned: d.status.signal, heard: d.answers.Heard}
 	d.status.upstream = d.upstream.condition
 	d.group.Go(func() error { return d.Flags.Serve(ctx, d.ready, promhttp.Handler()) })
 	d.group.Go(func() error { return d.status.writer.Run(ctx) })

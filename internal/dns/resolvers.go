@@ -25,7 +25,8 @@ const (
 // resolvers are the upstreams that are in use, and which of them answer. It only tells: queries are forwarded by CoreDNS, which has checks of
 // its own.
 type resolvers struct {
-	turned func() // is called when the verdict changes
+	turned func()           // is called when the verdict changes
+	heard  func() time.Time // when one of them answered a client's query: a filter may drop our questions and let clients' pass
 
 	mu      sync.Mutex
 	all     []netip.AddrPort
@@ -92,7 +93,7 @@ func (r *resolvers) judge() {
 	}
 	var next metav1.Condition
 	switch {
-	case answer && len(silent) == 0:
+	case answer && len(silent) == 0, len(r.all) > 0 && time.Since(r.heard()) < silentRounds*resolverPause:
 		next = metav1.Condition{Status: metav1.ConditionTrue, Reason: "ResolversAnswer", Message: "names outside the hosted cluster are forwarded"}
 	case answer:
 		next = metav1.Condition{Status: metav1.ConditionTrue, Reason: "SomeResolversAnswer", Message: "another resolver answers, and not: " + strings.Join(silent, ", ")}

@@ -16,6 +16,8 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
+func never() time.Time { return time.Unix(0, 0) }
+
 func at(t *testing.T, ip string) netip.AddrPort {
 	t.Helper()
 	return netip.AddrPortFrom(netip.MustParseAddr(ip), ports.Free(t))
@@ -42,7 +44,7 @@ func TestResolversThatAreSilentAreTold(t *testing.T) {
 	}
 	says.Store(&servfail)
 	otherInstance(t, answers, &says)
-	r := &resolvers{turned: func() { turned.Add(1) }}
+	r := &resolvers{turned: func() { turned.Add(1) }, heard: never}
 	go func() {
 		_ = (&daemon.Prober{Metrics: resolversProbed, Pause: quick, Probes: r.probes, Log: slog.New(slog.DiscardHandler)}).Run(t.Context())
 	}()
@@ -60,7 +62,7 @@ func TestResolversThatAreSilentAreTold(t *testing.T) {
 }
 
 func TestALostAnswerIsNoSilentResolver(t *testing.T) {
-	g, r := NewWithT(t), &resolvers{turned: func() {}}
+	g, r := NewWithT(t), &resolvers{turned: func() {}, heard: never}
 	one, two := netip.MustParseAddrPort("192.0.2.1:53"), netip.MustParseAddrPort("192.0.2.2:53")
 	r.use([]netip.AddrPort{one, two})
 	g.Expect(r.condition()).To(BeNil(), "nobody has been asked")
@@ -78,6 +80,12 @@ func TestALostAnswerIsNoSilentResolver(t *testing.T) {
 	r.use([]netip.AddrPort{two})
 	r.note(one, nil)
 	g.Expect(r.condition().Status).To(Equal(metav1.ConditionFalse), "one that is no longer used says nothing")
+	r.heard = time.Now
+	r.note(two, mdns.ErrShortRead)
+	g.Expect(r.condition().Status).To(Equal(metav1.ConditionTrue), "clients' queries are answered")
+	r.heard = func() time.Time { return time.Now().Add(-time.Minute) }
+	r.note(two, mdns.ErrShortRead)
+	g.Expect(r.condition().Status).To(Equal(metav1.ConditionFalse))
 }
 
 func TestTheStatusSaysThatNoResolverAnswers(t *testing.T) {
@@ -87,7 +95,7 @@ func TestTheStatusSaysThatNoResolverAnswers(t *testing.T) {
 	s.consider(served)
 	s.judge(nil)
 	g.Expect(s.wanted().Status.Conditions).To(HaveLen(1), "nobody has been asked")
-	r := &resolvers{turned: s.signal}
+	r := &resolvers{turned: s.signal, heard: never}
 	s.upstream = r.condition
 	r.use(nil)
 	g.Expect(s.changed).To(Receive())

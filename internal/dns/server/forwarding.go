@@ -31,6 +31,7 @@ type forwarding struct {
 	cache     atomic.Pointer[cache.Cache]
 	resolvers atomic.Pointer[forward.Forward]
 	waiting   *share.Places[netip.Addr]
+	heard     atomic.Int64 // when an upstream answered a query, in seconds since 1970; 0: never
 
 	upstreams []netip.AddrPort
 	ttl       time.Duration
@@ -76,6 +77,9 @@ func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.M
 	for {
 		resolvers := f.resolvers.Load()
 		rcode, err := resolvers.ServeDNS(ctx, w, r)
+		if err == nil {
+			f.heard.Store(time.Now().Unix())
+		}
 		if err == nil || resolvers == f.resolvers.Load() {
 			return rcode, err
 		}

@@ -5,6 +5,7 @@ package server
 import (
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/coredns/coredns/plugin"
 
@@ -31,6 +32,9 @@ func (s *Server) Say(in records.Intent) error {
 	s.newest.Store(records.Build(in))
 	return nil
 }
+
+// Heard is when an upstream answered a client's query; 1970 if none has.
+func (s *Server) Heard() time.Time { return time.Unix(s.forwarding.heard.Load(), 0) }
 
 // Close ends the health checks of the upstreams.
 func (s *Server) Close() { s.forwarding.close() }

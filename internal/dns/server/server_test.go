@@ -345,6 +345,17 @@ func TestARepairedUpstreamIsUsedAtOnce(t *testing.T) {
 	g.Expect(address(t, s.vlan, "www.example.org.")).To(Equal("192.0.2.1"), "the failure was not cached")
 }
 
+func TestAnUpstreamThatAnsweredWasHeard(t *testing.T) {
+	g := NewWithT(t)
+	s := serve(t, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(t)))
+	g.Expect(address(t, s.vlan, "api.c1.example.com.")).To(Equal("192.168.100.4"))
+	g.Expect(address(t, s.vlan, "registry.example.net.")).To(Equal("SERVFAIL"))
+	g.Expect(s.Heard().Unix()).To(BeZero())
+	s.uses(newUpstream(t, "198.51.100.7").AddrPort)
+	g.Expect(address(t, s.vlan, "registry.example.net.")).To(Equal("198.51.100.7"))
+	g.Expect(s.Heard()).To(BeTemporally("~", time.Now(), time.Minute))
+}
+
 func TestSocketsAreBoundToTheirDevice(t *testing.T) {
 	g := NewWithT(t)
 	l, err := Listen(t.Context(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(t)))
