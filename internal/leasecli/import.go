@@ -53,6 +53,9 @@ func (i Importing) take(ctx context.Context, e leasefile.Entry, count *Count) (r
 		return "its lease never ends, so that the client will not ask oooi: reserve it, " + reservation(e), nil
 	}
 	record := lease.Record{IP: e.IP, Client: e.Client, ClientID: e.ClientID, Hostname: e.Hostname, State: lease.Bound, Horizon: e.Ends, Expires: e.Ends, Since: lease.SecondsOf(i.Now)}
+	if !e.Since.IsZero() && e.Since.Before(i.Now) {
+		record.Since = lease.SecondsOf(e.Since)
+	}
 	if !i.Now.Before(e.Ends) { // of a machine, which has it until it is gone (dhcp-rules.md#lease-6): it has time to ask
 		record.Horizon = i.Now.Add(2 * i.Config.LeaseTime)
 	}

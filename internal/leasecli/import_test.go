@@ -52,6 +52,16 @@ func imports(t *testing.T, has lease.Record, e leasefile.Entry, trial bool) (Cou
 	return count, after
 }
 
+// Who had an address last week is asked of the cluster that the leases were carried to.
+func TestALeaseIsHeldSinceItsFileSays(t *testing.T) {
+	g, e := NewWithT(t), leasefile.Entry{Client: mine, Ends: now.Add(time.Hour)}
+	for since, want := range map[time.Time]time.Time{{}: now, now.Add(-7 * 24 * time.Hour): now.Add(-7 * 24 * time.Hour), now.Add(time.Hour): now} {
+		e.Since = since
+		_, after := imports(t, lease.Record{}, e, false)
+		g.Expect(after.Since.Time()).To(BeTemporally("==", want))
+	}
+}
+
 func TestAnEntryMeetsWhatOooiHas(t *testing.T) {
 	record := func(c lease.Client, state lease.State, ends time.Duration, dropped ...netip.Addr) lease.Record {
 		return lease.Record{Client: c, State: state, Horizon: now.Add(ends), Expires: now.Add(ends), Dropped: dropped}

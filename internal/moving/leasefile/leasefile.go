@@ -25,6 +25,8 @@ type Entry struct {
 	ClientID string
 	// Hostname is one label in lower case; empty if the file has none, or one that is no label.
 	Hostname string
+	// Since is when its client got the address; zero where the file does not say.
+	Since time.Time
 	// Ends is when the lease ends; zero: never.
 	Ends time.Time
 	// VM says that a virtual machine of oooi's has it, after Ends too.

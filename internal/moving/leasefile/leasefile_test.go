@@ -113,14 +113,14 @@ fd00::1,,,3600,1795780800,1,0,0,,0,,0
 
 func TestWhatOooiExports(t *testing.T) {
 	g := NewWithT(t)
-	entries, problems := ours(`{"ip":"192.168.77.10","mac":"52:54:00:00:00:01","hostname":"worker-1","vmRef":{"namespace":"a","name":"b","uid":"c"},"serverRef":{"name":"c1-dhcp"},"state":"Bound","durableUntilTime":"2026-11-27T12:00:00.000000Z"}
+	entries, problems := ours(`{"ip":"192.168.77.10","mac":"52:54:00:00:00:01","hostname":"worker-1","vmRef":{"namespace":"a","name":"b","uid":"c"},"serverRef":{"name":"c1-dhcp"},"state":"Bound","durableUntilTime":"2026-11-27T12:00:00.000000Z","lastTransitionTime":"2026-11-27T11:00:00Z"}
 
 {"ip":"192.168.77.11","mac":"52:54:00:00:00:02","serverRef":{"name":"c1-dhcp"},"state":"Released","durableUntilTime":"2026-11-27T12:00:00.000000Z"}
 {"ip":"192.168.77.12","serverRef":{"name":"c1-dhcp"},"state":"Bound","durableUntilTime":"2026-11-27T12:00:00.000000Z"}
 {"address":"192.168.77.12"}
 `)
 	g.Expect(entries).To(Equal([]Entry{
-		{Line: 1, IP: netip.MustParseAddr("192.168.77.10"), Client: lease.Client{MAC: "52:54:00:00:00:01"}, Hostname: "worker-1", Ends: noon, VM: true},
+		{Line: 1, IP: netip.MustParseAddr("192.168.77.10"), Client: lease.Client{MAC: "52:54:00:00:00:01"}, Hostname: "worker-1", Since: noon.Add(-time.Hour), Ends: noon, VM: true},
 		entry(3, "192.168.77.11", "52:54:00:00:00:02", "", "", noon, "Released"),
 	}))
 	g.Expect(problems).To(Equal([]Problem{

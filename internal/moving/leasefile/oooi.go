@@ -31,6 +31,9 @@ func ours(content string) ([]Entry, []Problem) {
 }
 
 func (l *last) ourLease(e Entry, spec v1alpha1.DHCPLeaseSpec) {
+	if spec.LastTransitionTime != nil {
+		e.Since = spec.LastTransitionTime.UTC()
+	}
 	if spec.State != v1alpha1.LeaseBound {
 		e.Over = string(spec.State)
 	}
