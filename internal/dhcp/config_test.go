@@ -104,6 +104,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		`mac: "52:54:00:00:00:01" → clientID: "01-52-54-00-00-0a"`:                                `reservations[0].clientID "01-52-54-00-00-0a" must be octets in hex with colons`,
 		"hostname: worker-1 → hostname: worker-1.example.com":                                     `reservations[0].hostname "worker-1.example.com" must be one label`,
 		`type: Bool, value: "true" → type: Bool, value: "yes"`:                                    `options[5] (code 19): "yes" must be true or false`,
+		`type: String, value: tftp → type: String, value: ""`:                                     `options[1].value (code 66): "" is empty as type String; give a value, or remove the option`,
 		`type: Hex, value: "01:0a:ff" → type: Hex, value: "0g"`:                                   `options[6] (code 43): "0g" must be octets of two hex digits, e.g. 01:0a:ff`,
 		"code: 66 → code: 150":                                                                    "options has code 150 twice",
 		"destination: 172.20.0.9/32 → destination: fd00::/64":                                     "networkConfig.routes[0].destination must be IPv4",
