@@ -94,3 +94,25 @@ func FuzzFilesOfServers(f *testing.F) {
 		}
 	})
 }
+
+// What is served by the Infra in its own way, and not as the files say, is told; so the peers' examples have shown.
+func TestWhatAnInfraAnswersOtherwiseIsTold(t *testing.T) {
+	g, dir := NewWithT(t), t.TempDir()
+	for name, text := range map[string]string{
+		"infra.yaml": "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: c1, namespace: clusters}\nspec:\n  appsIngress: {enabled: true, mode: HostNetwork}\n" +
+			"  infraComponents: {dns: {clusterName: c1, baseDomain: example.com}}\n  networkConfig: {cidr: 192.168.77.0/24, networkAttachmentDefinition: vlan100}\n",
+		"named.conf":  "options { forwarders { 192.168.78.1; }; };\nzone \"localhost\" { type master; file \"db.local\"; };\n",
+		"haproxy.cfg": "listen web\n  mode tcp\n  bind :443\n  server a 192.168.77.50:443\n",
+		"kea.json": `{"Dhcp4": {"option-data": [{"name": "domain-name-servers", "data": "192.168.78.1"}],
+			"subnet4": [{"subnet": "192.168.77.0/24", "reservations": [{"hw-address": "52:54:00:00:00:01", "ip-address": "192.168.77.60", "hostname": "one"}]}]}}`,
+	} {
+		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
+	}
+	_, left, _ := imported("", "-f", filepath.Join(dir, "infra.yaml"), "--bind", filepath.Join(dir, "named.conf"), "--haproxy", filepath.Join(dir, "haproxy.cfg"), "--kea", filepath.Join(dir, "kea.json"))
+	for _, line := range []string{
+		`named.conf:2: zone "localhost" { … }: DNS asks its resolvers for these names`, "haproxy.cfg:1: listen web: appsIngress has port 443",
+		"domain-name-servers 192.168.78.1: clients ask the Infra's DNS, which asks 192.168.78.1", "DNS answers 192.168.77.60 with one.c1.example.com",
+	} {
+		g.Expect(left).To(ContainSubstring(line))
+	}
+}

@@ -284,7 +284,7 @@ func (v *vlan) children(infra string) map[string]string {
 	all := map[string]string{"Infra": infra}
 	objects, _, err := render.Files(nil, []string{v.Path("infra.yaml"), cluster(v.t)})
 	g.Expect(err).NotTo(HaveOccurred())
-	in := objects.Inputs(input.Settings{ExtraEndpointCIDRs: []netip.Prefix{netip.MustParsePrefix("192.168.77.99/32")}})[0]
+	in := objects.Inputs(input.Settings{ExtraEndpointCIDRs: []netip.Prefix{netip.MustParsePrefix("192.168.77.99/32"), netip.MustParsePrefix("192.0.2.1/32")}})[0]
 	in.HostedCluster.Status.KubeConfig = &corev1.LocalObjectReference{Name: "c1-admin-kubeconfig"}
 	in.Guest = &input.Guest{
 		Routers: []input.GuestRouter{{Node: "behind", HostNetwork: true, HTTP: 9080, HTTPS: 9443, Ready: true}},

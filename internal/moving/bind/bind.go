@@ -237,7 +237,9 @@ func (r *reader) zone(s braces.Statement) {
 		}
 	}
 	switch {
-	case local[name], name == "" && (kind == "hint" || kind == "mirror"): // which servers to ask without forwarders
+	case local[name]:
+		r.Leave(s.Line, "DNS asks its resolvers for these names, which every machine knows by itself")
+	case name == "" && (kind == "hint" || kind == "mirror"): // which servers to ask without forwarders
 	case name == "" && kind == "forward":
 		r.root = &s
 		r.all = r.resolvers(forwarders)

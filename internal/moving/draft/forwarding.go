@@ -55,6 +55,7 @@ func (m *maker) endpoint(f Forward, hosts []string) {
 		return
 	}
 	if len(hosts) == 0 && m.throughProxy() && (f.Port == 80 || f.Port == 443) {
+		m.Leave(f.Line, "appsIngress has port %d: the proxy passes it on to the routers of the hosted cluster, and nowhere else", f.Port)
 		return
 	}
 	targets := m.targets(f)

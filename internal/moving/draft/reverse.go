@@ -22,10 +22,23 @@ func (m *maker) inReturn(own int) {
 			m.Leave(n.Line, "DNS answers %s with %s", n.IP, said)
 		}
 	}
+	m.ofLeases()
 	for _, n := range m.Names {
 		written := slices.ContainsFunc(m.Reverses, func(r Name) bool { return r.IP == n.IP })
 		if !written && m.nameOfAddress(n.IP) == n.Host && !m.reserved(n) {
 			m.Leave(n.Line, "DNS answers %s with this name (PTR), which nothing did, and so it does for other names on the VLAN", n.IP)
+			return
+		}
+	}
+}
+
+// ofLeases says of the first reservation whose name and address no file gives each other that DNS does.
+func (m *maker) ofLeases() {
+	for _, r := range m.Reservations {
+		said := m.nameOfLease(r.IP)
+		written := slices.ContainsFunc(m.Reverses, func(n Name) bool { return n.IP == r.IP && n.Host == said })
+		if said != "" && !written {
+			m.Leave(r.Line, "DNS answers %s with %s, and the other way round, once the client has its lease; and so it does for other clients that have a name", r.IP, said)
 			return
 		}
 	}

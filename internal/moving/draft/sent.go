@@ -92,7 +92,7 @@ func (m *maker) resolvers(o Option) {
 			m.Served = append(m.Served, Served{o.Line, Naming, a})
 		case len(m.Upstreams) > 0 && !slices.ContainsFunc(m.Upstreams, func(u Upstream) bool { return u.IP == a }):
 			m.Leave(o.Line, "clients asked %s themselves; now they ask the Infra's DNS, which does not: add it to networkConfig.dnsServers, if it should", a)
-		case len(m.Upstreams) == 0:
+		default:
 			m.Leave(o.Line, "clients ask the Infra's DNS, which asks %s for the names that it does not know", a)
 			m.upstream(Upstream{o.Line, a})
 		}
@@ -114,7 +114,7 @@ func (m *maker) domainName(o Option) {
 	if name == m.domain {
 		return
 	}
-	m.Leave(o.Line, "clients get the domain of the hosted cluster%s as their own; %s is a search domain", called(m.domain), name)
+	m.Leave(o.Line, "clients get the domain of the hosted cluster%s as their own, in which DNS answers their names; %s is a search domain", called(m.domain), name)
 	m.searched(o.Line, name)
 }
 
