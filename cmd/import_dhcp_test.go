@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -70,4 +71,54 @@ func TestUnknownClientsAreDenied(t *testing.T) {
 		"-f", "testdata/moving/infra.yaml", "--isc-dhcpd", "-")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(infra).To(ContainSubstring("unknownClients: Ignore\n"))
+}
+
+// Kea serves the clients of a class from a pool, and all from one without; KNOWN and UNKNOWN are classes of its own.
+func TestKeasPoolsAreOfClasses(t *testing.T) {
+	for pools, says := range map[string]struct {
+		infra, left, not string
+		fails            bool
+	}{
+		`{"pool": "10.0.0.5-10.0.0.9", "client-class": "KNOWN"}, {"pool": "10.0.0.20-10.0.0.29"}`:                 {infra: "rangeStart: 10.0.0.20\n", left: "the range is for known clients only: it is left", not: "unknownClients"},
+		`{"pool": "10.0.0.5-10.0.0.9", "client-classes": ["KNOWN"]}`:                                              {infra: "unknownClients: Ignore\n", not: "some clients"},
+		`{"pool": "10.0.0.5-10.0.0.9", "client-class": "UNKNOWN"}`:                                                {infra: "rangeStart: 10.0.0.5\n", left: "it is for clients without a reservation", not: "unknownClients"},
+		`{"pool": "10.0.0.5-10.0.0.9", "client-classes": ["phones", "ALL"]}`:                                      {infra: "rangeStart: 10.0.0.5\n", not: "some clients"},
+		`{"pool": "10.0.0.5-10.0.0.9", "client-class": "phones"}, {"pool": "10.0.0.20 - 10.0.0.29"}`:              {infra: "rangeEnd: 10.0.0.29\n", left: "FILE:1: \"pool\": 10.0.0.5-10.0.0.9: it is for some clients only", not: "unknownClients"},
+		`{"pool": "10.0.0.5-10.0.0.9", "client-class": "phones"}`:                                                 {infra: "unknownClients: Ignore\n", left: "some clients only", fails: true},
+		`{"pool": "10.0.0.5-10.0.0.9", "client-class": "KNOWN"}, {"pool": "10.0.0.20/30", "client-class": "fax"}`: {infra: "rangeEnd: 10.0.0.9\n", left: "some clients only", fails: true},
+	} {
+		g := NewWithT(t)
+		infra, left, err := imported(`{"Dhcp4": {"subnet4": [{"subnet": "10.0.0.0/24", "pools": [`+pools+`]}]}}`, "-f", "testdata/moving/infra.yaml", "--kea", "-")
+		g.Expect(infra).To(ContainSubstring(says.infra), pools)
+		g.Expect(left).To(ContainSubstring(strings.ReplaceAll(says.left, "FILE", "-")), pools)
+		if says.not != "" {
+			g.Expect(infra+left).NotTo(ContainSubstring(says.not), pools)
+		}
+		if !says.fails {
+			g.Expect(err).NotTo(HaveOccurred(), pools)
+			continue
+		}
+		g.Expect(err).To(MatchError(ContainSubstring("dhcp.unknownClients: Ignore is written, since the range of -:1, which clients")), pools)
+		g.Expect(ExitCode(err)).To(Equal(1))
+	}
+	_, _, err := imported(`{"Dhcp4": {"shared-networks": [{"client-class": "phones", "subnet4": [{"subnet": "10.0.0.0/24", "pools": [{"pool": "10.0.0.5-10.0.0.9"}]}]}]}}`,
+		"-f", "testdata/moving/infra.yaml", "--kea", "-")
+	NewWithT(t).Expect(ExitCode(err)).To(Equal(1))
+}
+
+// dnsmasq serves clients without a reservation from its other ranges, for their time; those of a tag from the tag's (dnsmasq(8), --dhcp-range).
+func TestAStaticRangeIsBesideOthers(t *testing.T) {
+	g := NewWithT(t)
+	const static, dynamic, tagged = "dhcp-range=10.0.0.0,static,255.255.255.0\n", "dhcp-range=10.0.0.50,10.0.0.150,255.255.255.0,12h\n", "dhcp-range=tag:red,10.0.0.200,10.0.0.210,255.255.255.0\n"
+	for _, text := range []string{static + dynamic, dynamic + static} {
+		infra, left := fromOne(t, "dnsmasq", text)
+		g.Expect(infra).To(And(ContainSubstring("rangeStart: 10.0.0.50\n"), ContainSubstring("leaseTime: 12h0m0s\n"), Not(ContainSubstring("unknownClients"))))
+		g.Expect(left).To(ContainSubstring("dhcp-range=10.0.0.0,static,255.255.255.0: FILE:"))
+	}
+	infra, _ := fromOne(t, "dnsmasq", static)
+	g.Expect(infra).To(ContainSubstring("unknownClients: Ignore\n"))
+	_, left, err := imported(static+tagged, "-f", "testdata/moving/infra.yaml", "--dnsmasq", "-")
+	g.Expect(left).To(ContainSubstring("-:2: dhcp-range=tag:red,10.0.0.200,10.0.0.210,255.255.255.0: it is for some clients only"))
+	g.Expect(ExitCode(err)).To(Equal(1))
+	g.Expect(err).To(MatchError(ContainSubstring("since the range of -:2, which clients without a reservation may have had, is left")))
 }

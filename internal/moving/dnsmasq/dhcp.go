@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,12 +23,6 @@ func (r *reader) dhcpRange(at draft.Line, values []string) {
 		r.Leave(at, "it has no addresses")
 		return
 	}
-	for _, tag := range tags {
-		if !strings.HasPrefix(tag, "set:") {
-			r.Leave(at, ofSome)
-			return
-		}
-	}
 	first, is := ipv4(rest[0])
 	if !is {
 		r.Leave(at, "there is no DHCPv6, and nobody announces routers of IPv6")
@@ -37,11 +32,15 @@ func (r *reader) dhcpRange(at draft.Line, values []string) {
 	switch {
 	case !ok:
 		return
-	case static:
-		subnet.OnlyKnown = []draft.Line{at}
-	case len(subnet.Ranges) == 0:
+	case len(subnet.Ranges) == 0 && !static:
 		r.Leave(at, "it has no last address")
 		return
+	}
+	if slices.ContainsFunc(tags, func(tag string) bool { return !strings.HasPrefix(tag, "set:") }) {
+		r.Leave(at, "%s; its addresses are left, too", ofSome)
+		for i := range subnet.Ranges {
+			subnet.Ranges[i].Of = draft.Some
+		}
 	}
 	if r.first == nil {
 		r.first = &at

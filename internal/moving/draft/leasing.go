@@ -27,15 +27,8 @@ const (
 func (m *maker) leases() {
 	chosen := m.subnets()
 	m.pool(chosen)
-	lease := m.Lease
 	options, relays := slices.Clone(m.Options), []Served(nil)
 	for _, s := range chosen {
-		if s.Lease != nil {
-			if lease != nil && lease.Time != s.Lease.Time {
-				m.Leave(lease.Line, "%s says another lease time for this network", s.Lease.Where())
-			}
-			lease = s.Lease
-		}
 		relays = append(relays, s.Relays...)
 		for _, o := range s.Options {
 			options = slices.DeleteFunc(options, func(other Option) bool {
@@ -48,7 +41,7 @@ func (m *maker) leases() {
 			options = append(options, o)
 		}
 	}
-	if lease != nil {
+	if lease := m.lasts(chosen); lease != nil {
 		m.leaseTime(*lease)
 	}
 	for _, r := range relays {
@@ -68,7 +61,7 @@ func (m *maker) subnets() (chosen []Subnet) {
 	m.cidr, _ = netip.ParsePrefix(string(*field))
 	for _, leasing := range []bool{true, false} {
 		for _, s := range m.Subnets {
-			if !m.cidr.IsValid() && s.Prefix.IsValid() && (!leasing || slices.ContainsFunc(s.Ranges, func(r Range) bool { return r.Of != Some })) {
+			if !m.cidr.IsValid() && s.Prefix.IsValid() && (!leasing || s.leases()) {
 				m.cidr, *field, m.from["networkConfig.cidr"] = s.Prefix, v1alpha1.Subnet(s.Prefix.String()), s.Where()
 			}
 		}
@@ -157,6 +150,23 @@ func (m *maker) unknown(chosen []Subnet, all, left []Range) {
 		m.miss(fmt.Sprintf("dhcp.unknownClients: Ignore is written, since the range of %s, which clients without a reservation may have had, is left: they would get no address. "+
 			"If they shall, write dhcp.rangeStart and dhcp.rangeEnd into the Infra that is given with -f; if not, write unknownClients: Ignore there", left[0].Where()))
 	}
+}
+
+// lasts is the lease time of the last subnet that leases addresses; one with reservations alone has the time of all clients.
+func (m *maker) lasts(chosen []Subnet) *Lease {
+	lease := m.Lease
+	for _, leasing := range []bool{false, true} {
+		for _, s := range chosen {
+			if s.Lease == nil || s.leases() != leasing {
+				continue
+			}
+			if lease != nil && lease.Time != s.Lease.Time {
+				m.Leave(lease.Line, "%s says another lease time for this network", s.Lease.Where())
+			}
+			lease = s.Lease
+		}
+	}
+	return lease
 }
 
 func (m *maker) leaseTime(l Lease) {

@@ -91,6 +91,11 @@ type Subnet struct {
 	OnlyKnown []Line
 }
 
+// leases says whether it has addresses that an Infra may lease, too.
+func (s Subnet) leases() bool {
+	return slices.ContainsFunc(s.Ranges, func(r Range) bool { return r.Of != Some })
+}
+
 // Range of addresses, including both ends.
 type Range struct {
 	Line

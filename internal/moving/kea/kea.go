@@ -152,7 +152,7 @@ func (r *reader) shared(networks node) {
 		var common draft.Subnet
 		for _, f := range n.fields {
 			switch f.name {
-			case "name", "subnet4":
+			case "name", "subnet4", "client-class", "client-classes":
 			case "valid-lifetime":
 				r.lifetime(&common.Lease, f)
 			case "option-data":
@@ -169,9 +169,7 @@ func (r *reader) shared(networks node) {
 			if made[i].Lease == nil {
 				made[i].Lease = common.Lease
 			}
-			if forSome(n) {
-				made[i].Ranges = nil
-			}
+			r.limit(n.named(`"shared-networks": `+n.get("name").text), made[i].Ranges, n)
 		}
 	}
 }
@@ -186,7 +184,7 @@ func (r *reader) subnet(n node) {
 	made.Prefix = prefix.Masked()
 	for _, f := range n.fields {
 		switch f.name {
-		case "subnet":
+		case "subnet", "client-class", "client-classes":
 		case "pools":
 			r.pools(&made, f.value)
 		case "option-data":
@@ -203,32 +201,22 @@ func (r *reader) subnet(n node) {
 			r.other(f)
 		}
 	}
-	if forSome(n) {
-		made.Ranges = nil
-	}
+	r.limit(made.Line, made.Ranges, n)
 	r.Subnets = append(r.Subnets, made)
-}
-
-// forSome says whether something serves clients of certain classes only (one in Kea up to 2.6, several after).
-func forSome(n node) bool {
-	return !n.get("client-class").null || len(n.get("client-classes").items) > 0
 }
 
 func (r *reader) pools(made *draft.Subnet, all node) {
 	for _, n := range all.items {
 		at := n.named(`"pool": ` + n.get("pool").text)
-		if forSome(n) {
-			r.Leave(at, ofSome)
-			continue
-		}
 		first, last, ok := addresses(n.get("pool").text)
 		if !ok {
 			r.Leave(at, "its addresses cannot be read")
 			continue
 		}
 		made.Ranges = append(made.Ranges, draft.Range{Line: at, First: first, Last: last})
+		r.limit(at, made.Ranges[len(made.Ranges)-1:], n)
 		for _, f := range n.fields {
-			if f.name != "pool" {
+			if f.name != "pool" && f.name != "client-class" && f.name != "client-classes" {
 				r.other(f)
 			}
 		}
