@@ -204,8 +204,7 @@ func TestADeadUpstreamLeavesOwnedNamesFast(t *testing.T) {
 		g.Expect(address(t, s.vlan, "api.c1.example.com.")).To(Equal("192.168.100.4"))
 		took = append(took, time.Since(start))
 	}
-	slices.Sort(took)
-	g.Expect(took[len(took)*99/100]).To(BeNumerically("<", 50*time.Millisecond), "5 ms on an idle machine, which a test cannot count on")
+	g.Expect(slices.Max(took)).To(BeNumerically("<", time.Second), "none waits for the upstream, which takes twice two seconds; test/bench/run dns counts them")
 	for range 50 {
 		<-waiting
 	}
