@@ -24,6 +24,15 @@ func (o *Bridges) copies(ctx context.Context, seen *Bridge) error {
 	if o.Lookups == nil || seen.CacheNamespace() == "" {
 		return nil
 	}
+	if err := o.users(ctx, &seen.Input.Copies); err != nil {
+		return err
+	}
+	seen.Input.Copies.Streams = o.streams(ctx, seen)
+	return nil
+}
+
+// users reads who may need a copy.
+func (o *Bridges) users(ctx context.Context, of *bridge.Copies) error {
 	bridges := &dpuv1.DPUHCPBridgeList{}
 	if err := o.Reader.List(ctx, bridges, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing bridges: %w", err)
@@ -32,11 +41,9 @@ func (o *Bridges) copies(ctx context.Context, seen *Bridge) error {
 	if err != nil {
 		return err
 	}
-	if dpus != nil {
-		seen.Input.Copies.DPUs = dpus.Items
+	if of.Bridges = bridges.Items; dpus != nil {
+		of.DPUs = dpus.Items
 	}
-	seen.Input.Copies.Bridges = bridges.Items
-	seen.Input.Copies.Streams = o.streams(ctx, seen)
 	return nil
 }
 
@@ -63,11 +70,10 @@ func (o *Bridges) cached(ctx context.Context, r *bridge.Remains) (err error) {
 	if r.Mapping, err = live[corev1.ConfigMap](ctx, o, o.Settings.Images); err != nil {
 		return err
 	}
-	all := &dpuv1.DPUHCPBridgeList{}
-	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing bridges: %w", err)
+	if err := o.users(ctx, &r.Copies); err != nil {
+		return err
 	}
-	for _, key := range r.Unused(all.Items) {
+	for _, key := range r.Unused() {
 		stream := &metav1.PartialObjectMetadata{}
 		stream.SetGroupVersionKind(imageStream)
 		err := o.Live.Get(ctx, key, stream)

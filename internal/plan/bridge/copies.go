@@ -23,7 +23,7 @@ func (in Input) FormerCopies() (all []types.NamespacedName) {
 	if in.CacheNamespace() == "" || in.repository() == "" || in.Rollout() != RolledOut {
 		return nil
 	}
-	if slices.ContainsFunc(in.Copies.DPUs, in.mayPull) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
+	if in.mayPull(in.Copies.Bridges) || slices.ContainsFunc(in.Copies.Bridges, in.between) {
 		return nil
 	}
 	if version := in.HostedCluster.Status.Version; version != nil {
@@ -41,14 +41,16 @@ func (in Input) FormerCopies() (all []types.NamespacedName) {
 	return distinct(without(all, used...))
 }
 
-// mayPull says whether a DPU is being installed from a bridge's template: once it has joined, its operating system is on its disk, whatever else keeps
-// it from being Ready.
-func (in Input) mayPull(d dpf.DPU) bool {
-	has := func(condition string) bool { return meta.IsStatusConditionTrue(d.Status.Conditions, condition) }
-	if d.DeletionTimestamp != nil || has(dpf.ConditionClusterReady) || has(dpf.ConditionReady) {
-		return false
-	}
-	return slices.ContainsFunc(in.Copies.Bridges, func(b dpuv1.DPUHCPBridge) bool { return d.Joins(ClusterKey(&b)) })
+// mayPull says whether a DPU is being installed from a template of one of some bridges: once it has joined, its operating system is on its disk,
+// whatever else keeps it from being Ready.
+func (in Input) mayPull(of []dpuv1.DPUHCPBridge) bool {
+	return slices.ContainsFunc(in.Copies.DPUs, func(d dpf.DPU) bool {
+		has := func(condition string) bool { return meta.IsStatusConditionTrue(d.Status.Conditions, condition) }
+		if d.DeletionTimestamp != nil || has(dpf.ConditionClusterReady) || has(dpf.ConditionReady) {
+			return false
+		}
+		return slices.ContainsFunc(of, func(b dpuv1.DPUHCPBridge) bool { return d.Joins(ClusterKey(&b)) })
+	})
 }
 
 // former are those of FormerCopies that exist.
@@ -71,17 +73,20 @@ func (in Input) between(b dpuv1.DPUHCPBridge) bool {
 	})
 }
 
-// Unused names the ImageStreams that OpenShift's registry has made for images of the bridge, and that no other bridge uses and no key of the mapping
-// names. That of an image that the bridge names itself is none of them: its author chooses the name, and may have made the copy.
-func (in Input) Unused(others []dpuv1.DPUHCPBridge) []types.NamespacedName {
+// Unused names the ImageStreams that OpenShift's registry has made for images of a bridge that goes, and that no other bridge uses and no key of the
+// mapping names. That of an image that the bridge names itself is none of them: its author chooses the name, and may have made the copy. There are none
+// while a DPU of another bridge is being installed: it may pull the image of a release that its bridge no longer has.
+func (in Input) Unused() []types.NamespacedName {
+	others := slices.DeleteFunc(slices.Clone(in.Copies.Bridges), func(b dpuv1.DPUHCPBridge) bool { return b.UID == in.Bridge.UID || b.DeletionTimestamp != nil })
+	if in.mayPull(others) {
+		return nil
+	}
 	all, used := in.copiesOf(string(in.Bridge.Spec.OCPReleaseImage), ""), in.copiesMapped()
 	if OwnImage(in.Bridge) == "" {
 		all = append(all, in.copyNamed(in.Bridge.Status.BlueFieldContainerImage)...)
 	}
 	for i := range others {
-		if other := &others[i]; other.UID != in.Bridge.UID && other.DeletionTimestamp == nil {
-			used = append(used, in.streams(other)...)
-		}
+		used = append(used, in.streams(&others[i])...)
 	}
 	return distinct(without(all, used...))
 }

@@ -18,32 +18,55 @@ import (
 
 func TestCopiesThatNoOtherBridgeUses(t *testing.T) {
 	g, in := NewWithT(t), looksUp(t)
-	g.Expect(in.Unused(nil)).To(BeEmpty())
+	unused := func(all ...dpuv1.DPUHCPBridge) []types.NamespacedName {
+		in.Copies.Bridges = all
+		return in.Unused()
+	}
+	g.Expect(unused()).To(BeEmpty())
 	caches(&in)
 	stream := func(version string) types.NamespacedName {
 		return types.NamespacedName{Namespace: "oooi-images", Name: "layers-" + version}
 	}
 	in.Bridge.Status.BlueFieldContainerImage = route + "/oooi-images/layers-4.20.3:4.20.3"
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*in.Bridge})).To(Equal([]types.NamespacedName{stream("4.20.3"), stream("4.20.4")}))
+	g.Expect(unused(*in.Bridge)).To(Equal([]types.NamespacedName{stream("4.20.3"), stream("4.20.4")}))
 	other := in.Bridge.DeepCopy()
 	other.UID, other.Status.BlueFieldContainerImage = "other", ""
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*other})).To(Equal([]types.NamespacedName{stream("4.20.3")}))
+	g.Expect(unused(*other)).To(Equal([]types.NamespacedName{stream("4.20.3")}))
 	now := metav1.Now()
 	other.DeletionTimestamp = &now
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*other})).To(HaveLen(2), "both go")
+	g.Expect(unused(*other)).To(HaveLen(2), "both go")
 	for _, forged := range []string{route + "/oooi-images/another-4.20.3:4.20.3", route + "/elsewhere/layers-4.20.3:4.20.3", "layers-4.20.3", layers + ":4.20.4"} {
 		in.Bridge.Status.BlueFieldContainerImage = forged
-		g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), forged)
+		g.Expect(unused()).To(Equal([]types.NamespacedName{stream("4.20.4")}), forged)
 	}
 	in.Bridge.Status.BlueFieldContainerImage = route + "/oooi-images/layers-4.20.3:4.20.3"
 	in.Mapping.Data["4.19.9"] = in.Bridge.Status.BlueFieldContainerImage
-	g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), "what the mapping names stays")
+	g.Expect(unused()).To(Equal([]types.NamespacedName{stream("4.20.4")}), "what the mapping names stays")
 	delete(in.Mapping.Data, "4.19.9")
 	in.Bridge.Spec.MachineOSImage = dpuv1.ReleaseImage(in.Bridge.Status.BlueFieldContainerImage)
-	g.Expect(in.Unused(nil)).To(Equal([]types.NamespacedName{stream("4.20.4")}), "nobody has a copy removed by naming it")
+	g.Expect(unused()).To(Equal([]types.NamespacedName{stream("4.20.4")}), "nobody has a copy removed by naming it")
 	other.DeletionTimestamp, other.Spec.MachineOSImage = nil, in.Bridge.Spec.MachineOSImage
 	in.Bridge.Spec.MachineOSImage = ""
-	g.Expect(in.Unused([]dpuv1.DPUHCPBridge{*other})).To(BeEmpty(), "another bridge names it")
+	g.Expect(unused(*other)).To(BeEmpty(), "another bridge names it")
+	other.Spec.MachineOSImage = ""
+
+	in.Copies.DPUs = []dpf.DPU{installing("d1")}
+	g.Expect(unused(*in.Bridge)).To(HaveLen(2), "its own DPU goes with it")
+	other.Spec.DPUClusterRef.Name, other.Spec.OCPReleaseImage = "d2", "example.com/release:4.20.5-multi"
+	g.Expect(unused(*in.Bridge, *other)).To(HaveLen(2), "the other's DPUs have all joined")
+	in.Copies.DPUs = append(in.Copies.DPUs, installing("d2"))
+	g.Expect(unused(*in.Bridge, *other)).To(BeEmpty(), "the other was at that release when its DPU was installed")
+	other.DeletionTimestamp = &now
+	g.Expect(unused(*in.Bridge, *other)).To(HaveLen(2), "both go, and their DPUs")
+}
+
+// installing is a DPU of a DPUCluster that has not joined.
+func installing(cluster string, conditions ...string) dpf.DPU {
+	d := dpf.DPU{Spec: dpf.DPUSpec{Cluster: dpf.Reference{Namespace: "dpf", Name: cluster}}}
+	for _, c := range conditions {
+		d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue})
+	}
+	return d
 }
 
 // upgraded is a bridge at 4.20.4 whose hosted cluster ran 4.20.3 and 4.20.2 before, with the copies of all, and of another release.
@@ -97,13 +120,7 @@ func TestACopyThatMayBeNeededStays(t *testing.T) {
 			Annotations: map[string]string{names.AnnotationTemplateRelease: "quay.io/openshift-release-dev/ocp-release@" + digest},
 		}})
 	}
-	card := func(conditions ...string) dpf.DPU {
-		d := dpf.DPU{Spec: dpf.DPUSpec{Cluster: dpf.Reference{Namespace: "dpf", Name: "d1"}}}
-		for _, c := range conditions {
-			d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue})
-		}
-		return d
-	}
+	card := func(conditions ...string) dpf.DPU { return installing("d1", conditions...) }
 	none, both := []string{}, []string{"layers-4.20.2", "layers-4.20.3"}
 	for name, c := range map[string]struct {
 		is   func(in *bridge.Input)
