@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
@@ -49,6 +50,24 @@ func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
 	g.Expect(w.Overtook(second)).To(BeTrue(), "it shows the first write, and not the second")
 	g.Expect(w.Overtook(read())).To(BeFalse())
 	g.Expect(w.Overtook(second)).To(BeFalse(), "nothing is remembered of what has been seen")
+}
+
+// The public operator's bug 180: a bridge is not judged by what is older than the last status that was written of it.
+func TestAWriteOfABridgesStatusOvertakesWhatWasReadBefore(t *testing.T) {
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	g.Expect(dpuv1.AddToScheme(scheme)).To(Succeed())
+	live := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", UID: "u1"}}
+	w := &Writer{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(live).WithStatusSubresource(live).Build(), Events: events.NewFakeRecorder(10)}
+	read := func() *dpuv1.DPUHCPBridge {
+		b := &dpuv1.DPUHCPBridge{}
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(live), b)).To(Succeed())
+		return b
+	}
+	before := read()
+	g.Expect(w.Overtook(before)).To(BeFalse(), "nothing was written")
+	g.Expect(w.Bridge(t.Context(), before, dpuv1.DPUHCPBridgeStatus{ObservedGeneration: 1})).To(Succeed())
+	g.Expect(w.Overtook(before)).To(BeTrue())
+	g.Expect(w.Overtook(read())).To(BeFalse())
 }
 
 // Counts alone are written once a second; any other change at once, together with the counts.
