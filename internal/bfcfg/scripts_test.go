@@ -171,6 +171,28 @@ func TestFirmwareThatFailsIsTold(t *testing.T) {
 	contains(t, b.told(), `"type":"InstallError","status":"True","reason":"FirmwareUpgradeFailed"`)
 }
 
+// Whoever complains comes after what takes an earlier boot's complaint back.
+func TestAComplaintIsOfThisBoot(t *testing.T) {
+	target := install(t, source(t)).target
+	b := newBox(t, target, "trusted")
+	b.command("curl", hostAgent)
+	b.mustRun("tmfifo-agent-link.sh")
+	contains(t, b.told(), `"type":"InstallError","status":"False","reason":"Started"`)
+	var units []string
+	for _, f := range target.Storage.Files {
+		name, is := strings.CutSuffix(strings.TrimPrefix(f.Path, "/usr/local/bin/"), ".sh")
+		if text := file(t, target, f.Path); is && name != "dpf-common" && (strings.Contains(text, "complain ") || strings.Contains(text, "fail ")) {
+			units = append(units, name+".service")
+		}
+	}
+	if len(units) != 3 {
+		t.Errorf("%v complain, not three", units)
+	}
+	for _, unit := range units {
+		mustHave(t, target, unit, "After", "tmfifo-agent-link.service")
+	}
+}
+
 func TestADPUWaitsForTheVFsOfItsHost(t *testing.T) {
 	b := newBox(t, install(t, source(t)).target, "trusted")
 	b.command("curl", hostAgent)

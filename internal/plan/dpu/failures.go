@@ -50,8 +50,9 @@ func failures(d *dpf.DPU) string {
 	return strings.Join(all, "; ")
 }
 
-// holds says whether an InstallError is of what a DPU is at now: it is never taken back. One that comes after another has the other's time, so that
-// whether DPF has installed the OS since is seen by who complains. Once DPF has seen a Ready Node, the DPU's clock is set, too.
+// holds says whether an InstallError is of what a DPU is at now: only an installed system that has started takes one back, and those of older templates
+// do not. One that comes after another has the other's time, so that whether DPF has installed the OS since is seen by who complains. Once DPF has seen
+// a Ready Node, the DPU's clock is set, too.
 func holds(d *dpf.DPU, complaint *metav1.Condition) bool {
 	if slices.Contains(installerReasons, complaint.Reason) && since(d, dpf.ConditionOSInstalled) != nil {
 		return false

@@ -7,4 +7,6 @@ until /usr/local/bin/host-agent.sh reachable; do
 	sleep 5
 done
 /usr/local/bin/host-agent.sh condition HostAgentConnected True Connected "The host's agent answers over tmfifo_net0"
+# What still holds of an earlier boot is told again, by units that come after this one, and has a time of its own then.
+/usr/local/bin/host-agent.sh condition InstallError False Started "The installed system has started"
 exit 0
