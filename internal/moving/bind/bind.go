@@ -123,6 +123,8 @@ var says = map[string]string{
 func (r *reader) configuration(statements []braces.Statement) {
 	for _, s := range statements {
 		switch {
+		case s.Unread != nil:
+			r.other(s)
 		case s.Is("options"):
 			for _, o := range s.Block {
 				r.option(o)
@@ -137,7 +139,7 @@ func (r *reader) configuration(statements []braces.Statement) {
 
 func (r *reader) other(s braces.Statement) {
 	if s.Unread != nil {
-		r.Leave(s.Line, "%s", draft.Unread(s.Unread, "--bind"))
+		r.NotRead(s.Line, s.Unread, "--bind")
 		return
 	}
 	first := strings.ToLower(s.Words[0].Text)
@@ -263,7 +265,7 @@ func (r *reader) zoneFile(z zone) {
 		r.Leave(z.Line, ofAnother)
 		return
 	case err != nil:
-		r.Leave(z.Line, "%s", draft.Unread(err, "--bind"))
+		r.NotRead(z.Line, err, "--bind")
 	}
 	r.Zones = append(r.Zones, draft.Name{Line: z.Line, Host: z.name})
 	for _, file := range files {

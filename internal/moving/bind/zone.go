@@ -97,7 +97,7 @@ func (r *reader) records(entries []entry, origin string) {
 			continue
 		case e.is("$INCLUDE"):
 			if e.unread != nil {
-				r.Leave(e.Line, "%s", draft.Unread(e.unread, "--bind"))
+				r.NotRead(e.Line, e.unread, "--bind")
 			}
 			of := origin
 			if len(words) > 2 {

@@ -2,6 +2,8 @@
 package braces
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,7 @@ type Statement struct {
 	Opens bool
 	// Cut says that the file ends in it.
 	Cut bool
-	// Unread is why what it includes is not there.
+	// Unread is why it, or what it includes, cannot be taken.
 	Unread error
 }
 
@@ -83,7 +85,11 @@ func (p *parser) next() (Word, bool) {
 		case c == ' ' || c == '\t' || c == '\r':
 			p.at++
 		case p.slashes && strings.HasPrefix(p.text[p.at:], "/*"):
-			comment, _, _ := strings.Cut(p.text[p.at:], "*/")
+			comment, _, ends := strings.Cut(p.text[p.at:], "*/")
+			if !ends { // so that the file ends in a statement
+				p.at = len(p.text)
+				return Word{Text: comment}, true
+			}
 			p.line += strings.Count(comment, "\n")
 			p.at = min(p.at+len(comment)+2, len(p.text))
 		case c == '#' || p.slashes && strings.HasPrefix(p.text[p.at:], "//"):
@@ -197,13 +203,33 @@ func Parse(file draft.File, slashes bool) []Statement {
 		if !ended {
 			return all
 		}
+		at := draft.Line{File: p.file, Number: p.line, Text: "}"}
+		all = append(all, Statement{Line: at, Words: []Word{{Text: "}"}}, Unread: errors.New("no { is before it, and its server refuses that: mend it")})
 	}
+}
+
+// endless says of a statement that its file ends in it, and in which of those in it.
+func (s Statement) endless() error {
+	last := s
+	for n := len(last.Block); n > 0 && last.Block[n-1].Cut; n = len(last.Block) {
+		last = last.Block[n-1]
+	}
+	end := ";"
+	if last.Opens {
+		end = "}"
+	}
+	return fmt.Errorf("nothing of it is taken, since the file ends before the %s of the statement on line %d: write what is missing", end, last.Number)
 }
 
 // Include puts what files have in the place of the statements that include them. Named is asked of each statement, in their order, which file it
 // includes, if it includes one.
 func Include(sources *draft.Sources, statements []Statement, slashes bool, named func(Statement) (string, bool)) (all []Statement) {
 	for _, s := range statements {
+		if s.Cut {
+			s.Unread = s.endless()
+			all = append(all, s)
+			continue
+		}
 		name, is := named(s)
 		if !is {
 			s.Block = Include(sources, s.Block, slashes, named)

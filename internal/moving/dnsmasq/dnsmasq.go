@@ -108,15 +108,16 @@ func (r *reader) directive(s statement) {
 		read(r, s.Line, fields(s.value))
 		return
 	}
+	if s.unread != nil {
+		r.NotRead(s.Line, s.unread, "--dnsmasq")
+		return
+	}
 	if withoutEffect[s.keyword] {
 		return
 	}
 	why := says[s.keyword]
 	if why == "" {
 		why = "an Infra has nothing like it"
-	}
-	if s.unread != nil {
-		why = draft.Unread(s.unread, "--dnsmasq")
 	}
 	r.Leave(s.Line, "%s", why)
 }

@@ -117,6 +117,9 @@ func (m *maker) complete() {
 	if m.ReadsHosts != nil && !m.HasHosts {
 		m.Leave(*m.ReadsHosts, "DNS answered the names of the machine's hosts file, too: give it with --hosts, if workers need them")
 	}
+	if len(m.Unread) > 0 {
+		m.miss("the files: they are not read in full at " + places(m.Unread) + ": do what is written above of that, and import them again")
+	}
 	if len(m.Subnets)+len(m.Reservations) == 0 && spec.InfraComponents.DHCP.Enabled == nil {
 		m.miss("infraComponents.dhcp.enabled: no file configures DHCP; write false if another server stays on the VLAN, or true")
 	}
@@ -136,6 +139,19 @@ func (m *maker) complete() {
 	if m.infra.Name == "" {
 		m.miss("metadata.name: write a name, e.g. that of the HostedCluster")
 	}
+}
+
+// places are the first few of them.
+func places(all []Line) string {
+	const most = 5
+	var told []string
+	for _, at := range all[:min(len(all), most)] {
+		told = append(told, at.Where())
+	}
+	if len(all) > most {
+		told = append(told, "…")
+	}
+	return strings.Join(told, ", ")
 }
 
 func (m *maker) miss(what string) { m.missing = append(m.missing, what) }

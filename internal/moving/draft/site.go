@@ -76,6 +76,7 @@ type Site struct {
 	ReadsHosts *Line
 	HasHosts   bool
 	Left       []Left
+	Unread     []Line // those of Left that are not read
 }
 
 // Subnet is a network with the addresses that are leased in it.

@@ -232,10 +232,13 @@ func (f File) includes(other *File) bool {
 	return false
 }
 
-// Unread says what to do about a file that is not read; flag is the one of its kind.
-func Unread(err error, flag string) string {
+// NotRead lists a statement whose own text, or a file that it names, is not read, without which the Infra is not to be applied; flag is the one
+// of its kind.
+func (s *Site) NotRead(at Line, err error, flag string) {
+	why := strings.ReplaceAll(err.Error(), "\n", "; ")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "give that file too, with " + flag
+		why = "give that file too, with " + flag
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	s.Leave(at, "%s", why)
+	s.Unread = append(s.Unread, at)
 }

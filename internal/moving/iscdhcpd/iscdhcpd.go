@@ -108,7 +108,7 @@ func (r *reader) one(in scope, s braces.Statement) {
 	}
 	switch read := r.readers[first]; {
 	case s.Unread != nil:
-		r.Leave(s.Line, "%s", draft.Unread(s.Unread, "--isc-dhcpd"))
+		r.NotRead(s.Line, s.Unread, "--isc-dhcpd")
 	case read != nil:
 		read(r, in, s)
 	case withoutEffect[first] || withoutEffect[both]:

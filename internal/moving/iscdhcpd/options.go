@@ -119,6 +119,8 @@ func (r *reader) host(in scope, s braces.Statement) {
 	}
 	for _, inner := range s.Block {
 		switch {
+		case inner.Unread != nil:
+			r.NotRead(inner.Line, inner.Unread, "--isc-dhcpd")
 		case inner.Is("hardware", "ethernet") && len(inner.Words) == 3 && hardware.MatchString(inner.Words[2].Text):
 			made.MAC = padded(inner.Words[2].Text)
 		case inner.Is("fixed-address"):

@@ -11,9 +11,16 @@ import (
 type text struct {
 	text  string
 	parts []part
-	left  []draft.Left
+	// unread are those that are not there.
+	unread []unread
 	// open are the brackets around what comes next, and last is what came last, if it is a sign.
 	open, last string
+}
+
+// unread is why an included file is not there.
+type unread struct {
+	draft.Line
+	error
 }
 
 // part of a text is from its offset on that of a file from a line on.
@@ -82,7 +89,7 @@ func (t *text) include(sources *draft.Sources, at draft.Line, name string) {
 	if err == nil {
 		return
 	}
-	t.left = append(t.left, draft.Left{Line: at, Why: draft.Unread(err, "--kea")})
+	t.unread = append(t.unread, unread{at, err})
 	if strings.HasSuffix(t.open, "{") && t.last != ":" {
 		t.text += `"` + absent + `":`
 	}

@@ -86,16 +86,31 @@ func plain(text string) string {
 	return string(out)
 }
 
-// parse reads a configuration. With an error it has what stands before.
-func parse(t text) (node, error) {
+// parse reads a configuration. With an error it has what stands before, and where that ends.
+func parse(t text) (top node, at draft.Line, err error) {
 	t.text = plain(t.text) // of commas before what is included
 	p := &parser{text: t, decoder: json.NewDecoder(strings.NewReader(t.text))}
 	p.decoder.UseNumber()
-	n, err := p.value()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%s: it ends too early", p.line().Where())
+	if top, err = p.value(); err == nil {
+		if _, err = p.decoder.Token(); errors.Is(err, io.EOF) {
+			return top, at, nil
+		}
+		err = errors.New("it stands behind the end of the configuration")
 	}
-	return n, err
+	return p.stops(top, err)
+}
+
+// stops is at what follows the last token that was read: syntax errors count their offsets in another way.
+func (p *parser) stops(top node, err error) (node, draft.Line, error) {
+	read := int(p.decoder.InputOffset())
+	rest := p.text.text[read:]
+	next := strings.TrimLeft(rest, " \t\r\n")
+	at := p.at(read + len(rest) - len(next))
+	at.Text, _, _ = strings.Cut(next, "\n")
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at.Text, err = "the end of the file", errors.New("a bracket or quote is not closed")
+	}
+	return top, at, err
 }
 
 type parser struct {
@@ -109,7 +124,7 @@ func (p *parser) line() draft.Line { return p.at(int(p.decoder.InputOffset())) }
 func (p *parser) value() (node, error) {
 	token, err := p.decoder.Token()
 	if err != nil {
-		return node{}, p.wrong(err)
+		return node{}, err
 	}
 	n := node{at: p.line()}
 	switch t := token.(type) {
@@ -130,7 +145,7 @@ func (p *parser) inside(n node, open json.Delim) (node, error) {
 		if n.object {
 			name, err := p.decoder.Token()
 			if err != nil {
-				return n, p.wrong(err)
+				return n, err
 			}
 			f.name, f.at = fmt.Sprint(name), p.line()
 		}
@@ -147,13 +162,5 @@ func (p *parser) inside(n node, open json.Delim) (node, error) {
 		}
 	}
 	_, err := p.decoder.Token()
-	return n, p.wrong(err)
-}
-
-func (p *parser) wrong(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("%s: %w", p.at(int(syntax.Offset)).Where(), err)
-	}
-	return err
+	return n, err
 }

@@ -2,6 +2,7 @@
 package kea
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -24,12 +25,12 @@ func Read(site *draft.Site, files []draft.File) {
 		return t
 	}) {
 		r := &reader{Site: site, defined: map[string]int{}}
-		r.Left = append(r.Left, whole.left...)
-		top, err := parse(whole)
+		for _, file := range whole.unread {
+			r.NotRead(file.Line, file.error, "--kea")
+		}
+		top, at, err := parse(whole)
 		if err != nil {
-			at := whole.at(0)
-			at.Text = "the file"
-			r.Leave(at, "it is not read from here on: %v", err)
+			r.NotRead(at, fmt.Errorf("nothing is read from here on, since Kea refuses it, too: %w: mend it", err), "--kea")
 		}
 		for _, f := range top.fields {
 			if f.name == "Dhcp4" {
