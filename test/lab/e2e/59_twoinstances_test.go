@@ -29,22 +29,7 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	}
 
 	secondNode(t, ctx)
-	second := func(component string) []string {
-		return []string{"-n", "clusters", "-l", "hostedcluster.densityops.com/ordinal=1,app.kubernetes.io/instance=twin-" + component}
-	}
-	for _, component := range []string{"dhcp", "dns", "proxy"} {
-		kubectl(t, ctx, append([]string{"delete", "pod"}, second(component)...)...) // as the message says
-	}
-	serve := func() {
-		t.Helper()
-		for component, part := range map[string]string{"dhcp": "DHCPReady", "dns": "DNSReady", "proxy": "ProxyReady"} {
-			awaitCondition(t, ctx, "clusters", "infra/twin", part, "True", "Serving")
-			if node := kubectl(t, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].spec.nodeName}"}, second(component)...)...); node != "node2" {
-				t.Fatalf("the second instance of %s is on %s", component, node)
-			}
-		}
-	}
-	serve()
+	second, serve := apart(t, ctx, "twin")
 
 	bound := neighbour(t, ctx, "twin", "br139", "")
 	lease, err := bound.Lease(ctx)
@@ -149,6 +134,29 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	if look.failed > 0 || look.late > leavesAnswers {
 		t.Fail()
 	}
+}
+
+// apart puts the second instance of each component of an Infra on node2. serve waits until both serve and are so; second are kubectl's arguments
+// for the second's pod.
+func apart(t *testing.T, ctx context.Context, infra string) (second func(component string) []string, serve func()) {
+	t.Helper()
+	second = func(component string) []string {
+		return []string{"-n", "clusters", "-l", "hostedcluster.densityops.com/ordinal=1,app.kubernetes.io/instance=" + infra + "-" + component}
+	}
+	serve = func() {
+		t.Helper()
+		for component, part := range map[string]string{"dhcp": "DHCPReady", "dns": "DNSReady", "proxy": "ProxyReady"} {
+			awaitCondition(t, ctx, "clusters", "infra/"+infra, part, "True", "Serving")
+			if node := kubectl(t, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].spec.nodeName}"}, second(component)...)...); node != "node2" {
+				t.Fatalf("the second instance of %s is on %s", component, node)
+			}
+		}
+	}
+	for _, component := range []string{"dhcp", "dns", "proxy"} {
+		kubectl(t, ctx, append([]string{"delete", "pod"}, second(component)...)...) // as InstancesShareNode says
+	}
+	serve()
+	return second, serve
 }
 
 // mayBeMoved waits until a pod has been ready for ten seconds, as its address must be to be moved.
