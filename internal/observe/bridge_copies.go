@@ -70,6 +70,9 @@ func (o *Bridges) cached(ctx context.Context, r *bridge.Remains) (err error) {
 	if r.Mapping, err = live[corev1.ConfigMap](ctx, o, o.Settings.Images); err != nil {
 		return err
 	}
+	if r.CacheNamespace() == "" {
+		return nil
+	}
 	if err := o.users(ctx, &r.Copies); err != nil {
 		return err
 	}
