@@ -82,6 +82,16 @@ func TestAFileThatItsServerRefusesIsMendedFirst(t *testing.T) {
 	}
 }
 
+// Kea takes numbers that JSON does not have.
+func TestNumbersAsKeaTakesThem(t *testing.T) {
+	g := NewWithT(t)
+	infra, left, err := imported("{ \"Dhcp4\": { \"valid-lifetime\": +600, \"t1-percent\": .5, \"t2-percent\": 8e-1,\n"+
+		"  \"subnet4\": [ { \"subnet\": \"10.0.0.0/24\", \"reservations\": [ { \"hw-address\": \"52:54:00:00:00:01\", \"ip-address\": \"10.0.0.5\" } ] } ] } }\n",
+		"-f", "testdata/moving/infra.yaml", "--kea", "-")
+	g.Expect(err).NotTo(HaveOccurred(), left)
+	g.Expect(infra).To(And(ContainSubstring("leaseTime: 10m0s\n"), ContainSubstring("ip: 10.0.0.5\n")))
+}
+
 // What is included and cannot be read is told, and is wanted before the Infra is applied.
 func TestWhatIsIncludedIsWanted(t *testing.T) {
 	for kind, text := range map[string]string{

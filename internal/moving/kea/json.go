@@ -43,8 +43,8 @@ func (n node) get(name string) node {
 	return node{null: true}
 }
 
-// plain is JSON without what Kea admits beside it: comments as in C, C++ and shell, and commas before a bracket that closes. What goes
-// becomes blanks, so that places stay (Kea: src/bin/dhcp4/dhcp4_lexer.ll).
+// plain is JSON without what Kea admits beside it: comments as in C, C++ and shell, commas before a bracket that closes, and numbers like .5 and +5.
+// What goes becomes blanks, so that places stay (Kea: src/bin/dhcp4/dhcp4_lexer.ll).
 func plain(text string) string {
 	out := []byte(text)
 	blank := func(from, to int) {
@@ -76,6 +76,10 @@ func plain(text string) string {
 			i = end - 1
 		case c == ',':
 			comma = i
+		case c == '+' && !strings.ContainsAny(text[max(i-1, 0):i], "eE"): // of no exponent
+			blank(i, i+1)
+		case c == '.' && i > 0 && out[i-1] == ' ':
+			out[i-1] = '0'
 		case (c == '}' || c == ']') && comma >= 0:
 			blank(comma, comma+1)
 			comma = -1
