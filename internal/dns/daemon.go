@@ -140,6 +140,10 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.consider(object)
+	if d.object != nil { // whether its spec is refused or not
+		_, at := d.serves(d.object)
+		d.health.hear(object.Status.Instances, at)
+	}
 	addr, err := d.address(object)
 	if err == nil {
 		err = d.publish(object)

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -116,6 +117,39 @@ func TestAnAddressFromWhichNothingComesIsSaidInTheStatus(t *testing.T) {
 	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthAnswers))
 	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthSilent))
 	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthLost))
+}
+
+// Else nobody confirms that an address is silent while an edit is refused, and a proxy that is lost is not moved.
+func TestAnInstanceWhoseSpecIsRefusedHearsTheOthers(t *testing.T) {
+	g := NewWithT(t)
+	served := object("127.0.0.2")
+	served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{{IP: "192.0.2.99"}}
+	c := cluster(served)
+	r := start(t, "", daemon.Flags{Namespace: "ns"}, c)
+	heard := func() []v1alpha1.HealthState {
+		r.health.mu.Lock()
+		defer r.health.mu.Unlock()
+		if s := r.health.checked[netip.MustParseAddr("192.0.2.99")]; s != nil {
+			return s.others
+		}
+		return nil
+	}
+	accepted := func(want metav1.ConditionStatus) {
+		t.Helper()
+		g.Eventually(func() []metav1.Condition {
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(served), served)).To(Succeed())
+			return served.Status.Conditions
+		}, 10*time.Second).Should(ContainElement(And(HaveField("Type", v1alpha1.ConditionConfigAccepted), HaveField("Status", want))))
+	}
+	accepted(metav1.ConditionTrue)
+	before := served.DeepCopy()
+	served.Spec.HostedClusterDomain = "not a domain"
+	g.Expect(c.Patch(t.Context(), served, client.MergeFrom(before))).To(Succeed())
+	accepted(metav1.ConditionFalse)
+	before = served.DeepCopy()
+	served.Status.Instances = append(served.Status.Instances, v1alpha1.Instance{IP: "127.0.0.9", Health: []v1alpha1.Health{{IP: "192.0.2.99", State: v1alpha1.HealthConfirmed}}})
+	g.Expect(c.Status().Patch(t.Context(), served, client.MergeFrom(before))).To(Succeed())
+	g.Eventually(heard, 10*time.Second).Should(ConsistOf(v1alpha1.HealthConfirmed))
 }
 
 func TestEachInstanceIsHeard(t *testing.T) {

@@ -22,9 +22,15 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 )
 
+// renewalsKept is how often renewals, which give no other answer, are written into the copy. A copy that is older ends a name too early only where
+// this daemon starts anew while the API server is away.
+const renewalsKept = 30 * time.Second
+
 // leaseBook has the leases of one Infra and signals each change. A copy on disk serves until all leases have been listed from the API server.
 type leaseBook struct {
 	changed  chan struct{}
+	renewed  chan struct{} // a lease ends later, and nothing else has changed
+	pause    time.Duration // renewalsKept except in tests
 	restored []*v1alpha1.DHCPLease
 	path     string           // of the copy; empty: there is none
 	now      func() time.Time // zero while it is not known
@@ -36,7 +42,7 @@ type leaseBook struct {
 }
 
 func newLeaseBook(stateDir string, now func() time.Time, log *slog.Logger) *leaseBook {
-	b := &leaseBook{changed: make(chan struct{}, 1), now: now, log: log, leases: map[string]*v1alpha1.DHCPLease{}}
+	b := &leaseBook{changed: make(chan struct{}, 1), renewed: make(chan struct{}, 1), pause: renewalsKept, now: now, log: log, leases: map[string]*v1alpha1.DHCPLease{}}
 	if stateDir != "" {
 		b.path = filepath.Join(stateDir, "leases.json")
 		if err := b.restore(); err != nil {
@@ -76,12 +82,25 @@ func (b *leaseBook) Learn(l *v1alpha1.DHCPLease) {
 	is := trimmed(l)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if was := b.leases[l.Name]; was == nil || !equality.Semantic.DeepEqual(was, is) {
-		b.leases[l.Name] = is
-		if b.listed {
-			b.signal()
-		}
+	was := b.leases[l.Name]
+	if was != nil && equality.Semantic.DeepEqual(was, is) {
+		return
 	}
+	b.leases[l.Name] = is
+	switch {
+	case !b.listed: // KeepOnly wakes it
+	case was != nil && isRenewal(*was, *is):
+		wake(b.renewed)
+	default:
+		wake(b.changed)
+	}
+}
+
+// isRenewal says whether a lease that stood ends later, and nothing else has changed.
+func isRenewal(was, is v1alpha1.DHCPLease) bool {
+	later := was.Spec.DurableUntilTime.Before(&is.Spec.DurableUntilTime)
+	was.Spec.DurableUntilTime = is.Spec.DurableUntilTime
+	return later && equality.Semantic.DeepEqual(was, is)
 }
 
 // trimmed is what a lease is named by: the copy of 65,536 of them is on a volume of 64 MiB, beside the former one while it is written.
@@ -97,7 +116,7 @@ func (b *leaseBook) Lose(l *v1alpha1.DHCPLease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.leases, l.Name)
-	b.signal()
+	wake(b.changed)
 }
 
 // KeepOnly implements stages.Keeper.
@@ -105,33 +124,57 @@ func (b *leaseBook) KeepOnly(names map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.leases, func(name string, _ *v1alpha1.DHCPLease) bool { return !names[name] })
-	b.listed = true
-	b.signal()
+	b.listed, b.restored = true, nil
+	wake(b.changed)
 }
 
-func (b *leaseBook) signal() {
+func wake(to chan<- struct{}) {
 	select {
-	case b.changed <- struct{}{}:
+	case to <- struct{}{}:
 	default: // one signal is pending already
 	}
 }
 
-// follow publishes each change, also that a horizon has passed, and then writes the copy, until the context ends.
+// follow publishes each change, also that a horizon has passed, and then writes the copy, until the context ends. Renewals are published together,
+// since they decide which of two leases has a name.
 func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
-	end := time.NewTimer(b.untilNextEnd())
+	end, renewals := time.NewTimer(b.untilNextEnd()), time.NewTimer(math.MaxInt64)
 	defer end.Stop()
-	for {
+	defer renewals.Stop()
+	var waiting bool // renewals do
+	for seen := b.now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-b.changed:
+		case <-renewals.C:
+			waiting = false
+		case <-b.renewed:
+			if !waiting {
+				renewals.Reset(b.pause)
+				waiting = true
+			}
+			continue
 		case <-end.C:
+			if !b.anyEnded(seen) { // it was renewed
+				end.Reset(b.untilNextEnd())
+				continue
+			}
 		}
+		seen = b.now()
 		end.Reset(b.untilNextEnd()) // before publishing, so that the timer also covers a lease that ends meanwhile
 		if err := errors.Join(publish(), b.keep()); err != nil {
 			b.log.Error("a change of leases is not wholly served", "error", err)
 		}
 	}
+}
+
+// anyEnded says whether a lease has passed its horizon after a time.
+func (b *leaseBook) anyEnded(after time.Time) bool {
+	now := b.now()
+	return slices.ContainsFunc(b.known(), func(l *v1alpha1.DHCPLease) bool {
+		return l.Spec.DurableUntilTime.After(after) && !now.Before(l.Spec.DurableUntilTime.Time)
+	})
 }
 
 // keep writes the copy once all leases have been listed: no incomplete copy replaces what was restored.
