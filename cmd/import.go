@@ -101,7 +101,7 @@ func readSite(stdin io.Reader, files [][]string) (site draft.Site, given bool, e
 func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
 	if name == "-" {
 		text, err := io.ReadAll(stdin)
-		return draft.File{Name: name, Text: string(text)}, err
+		return draft.File{Name: name, Text: draft.Text(text)}, err
 	}
 	text, err := render.ReadFile(name)
 	if err != nil {
@@ -117,7 +117,7 @@ func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
 		return file, err
 	}
 	tree := &draft.Tree{FS: root.FS(), Name: filepath.Clean(directory), Path: absolute}
-	return draft.File{Name: name, Text: string(text), Tree: tree, Within: within}, nil
+	return draft.File{Name: name, Text: draft.Text(text), Tree: tree, Within: within}, nil
 }
 
 // importInfra prints the Infra, reports what it does not have, and fails if something must be written first.

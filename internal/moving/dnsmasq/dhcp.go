@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +16,15 @@ import (
 // ofSome is why what is for tagged clients is left.
 const ofSome = "it is for some clients only, and an Infra serves all alike"
 
+// address of either family begins a range: all before it are tags.
+var address = regexp.MustCompile(`^[ .:0-9a-fA-F]*$`)
+
 func (r *reader) dhcpRange(at draft.Line, values []string) {
-	tags, rest := cut(values, "set:", "tag:", "net:", "interface:")
+	limited := false
+	rest := values
+	for ; len(rest) > 1 && !address.MatchString(rest[0]); rest = rest[1:] { // set:TAG is TAG, too (dnsmasq: option.c, one_opt)
+		limited = limited || strings.HasPrefix(rest[0], "tag:") || strings.HasPrefix(rest[0], "net:")
+	}
 	if len(rest) == 0 {
 		r.Leave(at, "it has no addresses")
 		return
@@ -36,7 +42,7 @@ func (r *reader) dhcpRange(at draft.Line, values []string) {
 		r.Leave(at, "it has no last address")
 		return
 	}
-	if slices.ContainsFunc(tags, func(tag string) bool { return !strings.HasPrefix(tag, "set:") }) {
+	if limited {
 		r.Leave(at, "%s; its addresses are left, too", ofSome)
 		for i := range subnet.Ranges {
 			subnet.Ranges[i].Of = draft.Some
@@ -58,9 +64,12 @@ func (r *reader) limits(at draft.Line, first netip.Addr, values []string) (made 
 		a, isAddress := ipv4(v)
 		d, isTime := lease(v)
 		switch {
-		case isAddress && len(made.Ranges) == 0 && !made.Prefix.IsValid() && !isMask(a):
+		case isAddress && !static && len(made.Ranges) == 0 && !isMask(a):
 			made.Ranges = []draft.Range{{Line: at, First: first, Last: a}}
-		case isAddress && !made.Prefix.IsValid() && isMask(a):
+		case isAddress && !made.Prefix.IsValid() && !isMask(a):
+			r.Leave(at, "%s is no netmask: its ones have to come first, eight at least", v)
+			return made, static, false
+		case isAddress && !made.Prefix.IsValid():
 			made.Prefix = prefix(first, a)
 		case isAddress: // the broadcast address, which follows from the mask
 		case v == "static":
@@ -204,7 +213,29 @@ func (r *reader) dhcpOption(at draft.Line, values []string) {
 	r.routed = r.routed || code == 3
 	o := draft.Option{Line: at, Code: code, Values: values[1:]}
 	o.Form, o.Values = encoded(values[1:])
+	if raw, is := routes(values[1:]); is && code != 121 {
+		o.Form, o.Values = draft.Hex, []string{raw}
+	}
 	r.Options = append(r.Options, o)
+}
+
+// routes are addresses of which some have a length behind them, in hex as dnsmasq sends them with any code (RFC 3442; dnsmasq: option.c,
+// parse_dhcp_opt).
+func routes(values []string) (raw string, is bool) {
+	var octets []byte
+	for _, v := range values {
+		if a, is := ipv4(v); is {
+			octets = append(octets, a.AsSlice()...)
+			continue
+		}
+		to, err := netip.ParsePrefix(v)
+		if err != nil || !to.Addr().Is4() {
+			return "", false
+		}
+		is = true
+		octets = append(append(octets, byte(to.Bits())), to.Addr().AsSlice()[:(to.Bits()+7)/8]...)
+	}
+	return hex.EncodeToString(octets), is
 }
 
 // sized is a number with dnsmasq's letter for its size.

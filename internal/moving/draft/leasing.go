@@ -27,19 +27,11 @@ const (
 func (m *maker) leases() {
 	chosen := m.subnets()
 	m.pool(chosen)
-	options, relays := slices.Clone(m.Options), []Served(nil)
+	general, inner, relays := m.Options, []Option(nil), []Served(nil)
 	for _, s := range chosen {
 		relays = append(relays, s.Relays...)
-		for _, o := range s.Options {
-			options = slices.DeleteFunc(options, func(other Option) bool {
-				overridden := other.Code == o.Code && slices.ContainsFunc(m.Options, func(g Option) bool { return g.Line == other.Line })
-				if overridden {
-					m.Leave(other.Line, "%s says it for this network in another way", o.Where())
-				}
-				return overridden
-			})
-			options = append(options, o)
-		}
+		own := append(m.without(s.Shared, s.Options), s.Options...)
+		general, inner = m.without(general, own), append(inner, own...)
 	}
 	if lease := m.lasts(chosen); lease != nil {
 		m.leaseTime(*lease)
@@ -49,10 +41,23 @@ func (m *maker) leases() {
 		dhcp := &m.infra.Spec.InfraComponents.DHCP
 		one(m, r.Line, "dhcp.relays", &dhcp.Relays, mostRelays, relay, func(o v1alpha1.IPv4AddressOrCIDR) bool { return o == relay })
 	}
-	m.options(options)
+	m.options(append(general, inner...))
 	for _, r := range m.Reservations {
 		m.reserve(r)
 	}
+}
+
+// without has the options of what is around others that these do not say for themselves.
+func (m *maker) without(around, inner []Option) (all []Option) {
+	for _, o := range around {
+		i := slices.IndexFunc(inner, func(other Option) bool { return other.Code == o.Code })
+		if i < 0 {
+			all = append(all, o)
+			continue
+		}
+		m.Leave(o.Line, "%s says it for this network in another way", inner[i].Where())
+	}
+	return all
 }
 
 // subnets are those of the Infra's network; every other one is left. Without a network in the Infra it is the first with addresses to lease.

@@ -86,6 +86,7 @@ type Subnet struct {
 	Within  netip.Addr   // an address of it
 	Ranges  []Range
 	Options []Option
+	Shared  []Option // of the shared network that it is in
 	Lease   *Lease
 	Relays  []Served
 	// OnlyKnown clients are served here.

@@ -133,6 +133,9 @@ func (t *Tree) find(name string) (matches []string, there bool) {
 	return matches, len(matches) > 0 || isPattern(name) && err == nil && about.IsDir()
 }
 
+// Text of a file without the byte order mark that some editors write before it.
+func Text(raw []byte) string { return strings.TrimPrefix(string(raw), "\ufeff") }
+
 func isPattern(name string) bool { return strings.ContainsAny(path.Base(name), `*?[`) }
 
 func (t *Tree) read(name string) (string, error) {
@@ -144,7 +147,7 @@ func (t *Tree) read(name string) (string, error) {
 		return "", fmt.Errorf("%s is not a file of at most %d MiB", name, largest>>20)
 	}
 	text, err := fs.ReadFile(t.FS, name)
-	return string(text), err
+	return Text(text), err
 }
 
 // below is a path from the root, as the tree has it; empty if it does not.

@@ -145,7 +145,11 @@ func (r *reader) subnet(in scope, s braces.Statement) {
 		r.Leave(s.Line, "its address or netmask cannot be read; all that stands in it is left, too")
 		return
 	}
-	bits, _ := net.IPMask(mask).Size()
+	bits, whole := net.IPMask(mask).Size()
+	if whole == 0 {
+		r.Leave(s.Line, "%s is no netmask: its ones have to come first; all that stands in it is left, too", s.Words[3].Text)
+		return
+	}
 	made := draft.Subnet{Line: s.Line, Prefix: netip.PrefixFrom(address, bits).Masked()}
 	r.all(scope{options: &made.Options, lease: &made.Lease, subnet: &made, declared: in.declared}, s.Block)
 	r.Subnets = append(r.Subnets, made)
@@ -158,7 +162,7 @@ func (r *reader) sharedNetwork(in scope, s braces.Statement) {
 	r.all(scope{options: &common.Options, lease: &common.Lease, subnet: &common, declared: in.declared}, s.Block)
 	for i := range r.Subnets[before:] {
 		made := &r.Subnets[before+i]
-		made.Options, made.OnlyKnown = append(made.Options, common.Options...), append(made.OnlyKnown, common.OnlyKnown...)
+		made.Shared, made.OnlyKnown = common.Options, append(made.OnlyKnown, common.OnlyKnown...)
 		if made.Lease == nil {
 			made.Lease = common.Lease
 		}

@@ -13,7 +13,7 @@ import (
 
 type reader struct {
 	*draft.Site
-	defined map[string]int // codes of options that the file makes up
+	defined map[string]definition // options that the file makes up
 }
 
 // Read adds what files say.
@@ -24,7 +24,7 @@ func Read(site *draft.Site, files []draft.File) {
 		t.add(sources, file)
 		return t
 	}) {
-		r := &reader{Site: site, defined: map[string]int{}}
+		r := &reader{Site: site, defined: map[string]definition{}}
 		for _, file := range whole.unread {
 			r.NotRead(file.Line, file.error, "--kea")
 		}
@@ -129,15 +129,6 @@ func (r *reader) server(n node) {
 	}
 }
 
-func (r *reader) define(d node) {
-	code, err := strconv.Atoi(d.get("code").text)
-	if err != nil || d.get("name").text == "" || d.get("space").text != "" && d.get("space").text != "dhcp4" {
-		r.Leave(d.named(`"option-def": `+d.get("name").text), "options of a space of their own have no counterpart")
-		return
-	}
-	r.defined[d.get("name").text] = code
-}
-
 func (r *reader) subnets(all node) (made []draft.Subnet) {
 	before := len(r.Subnets)
 	for _, n := range all.items {
@@ -165,7 +156,7 @@ func (r *reader) shared(networks node) {
 			}
 		}
 		for i := range made {
-			made[i].Options = append(made[i].Options, common.Options...)
+			made[i].Shared = common.Options
 			made[i].Relays = append(made[i].Relays, common.Relays...)
 			if made[i].Lease == nil {
 				made[i].Lease = common.Lease

@@ -18,8 +18,9 @@ func (r *reader) options(into *[]draft.Option, all node) {
 		if err != nil {
 			code = draft.ISCOption(name)
 		}
+		defined, _ := r.definition(name, code)
 		if code == 0 {
-			code = r.defined[name]
+			code = defined.code
 		}
 		space := n.get("space").text
 		switch {
@@ -33,7 +34,8 @@ func (r *reader) options(into *[]draft.Option, all node) {
 			r.Leave(at, ofSome)
 			continue
 		}
-		made := draft.Option{Line: at, Code: code, Form: draft.String, Values: separated(n.get("data").text)}
+		made := draft.Option{Line: at, Code: code, Values: separated(n.get("data").text)}
+		defined.encodes(&made)
 		if n.get("csv-format").text == "false" {
 			made.Form, made.Values = draft.Hex, []string{strings.ReplaceAll(n.get("data").text, " ", "")}
 			made.Raw = true
@@ -64,6 +66,7 @@ func separated(data string) (all []string) {
 	return append(all, strings.TrimSpace(value.String()))
 }
 
+// hardware is an Ethernet address in hex.
 var hardware = regexp.MustCompile(`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`)
 
 func (r *reader) reservations(all node) {
@@ -73,8 +76,8 @@ func (r *reader) reservations(all node) {
 		for _, f := range n.fields {
 			switch f.name {
 			case "hw-address":
-				made.MAC = strings.ToLower(f.value.text)
-				known = known && hardware.MatchString(f.value.text)
+				made.MAC = colons(f.value.text)
+				known = known && hardware.MatchString(made.MAC)
 			case "client-id":
 				made.ClientID = colons(f.value.text)
 			case "ip-address":
@@ -99,7 +102,8 @@ func (r *reader) reservations(all node) {
 	}
 }
 
-// colons puts colons between octets that are written without, or in quotes as text.
+// colons puts colons between octets that are written without, with spaces, or in quotes as text (Kea: src/lib/util/strutil.cc,
+// decodeFormattedHexString).
 func colons(text string) string {
 	if quoted, is := strings.CutPrefix(text, "'"); is {
 		var all []string
@@ -108,11 +112,18 @@ func colons(text string) string {
 		}
 		return strings.Join(all, ":")
 	}
-	text = strings.ToLower(text)
-	if strings.Contains(text, ":") || len(text)%2 > 0 {
+	text = strings.TrimPrefix(strings.ToLower(text), "0x")
+	all := strings.FieldsFunc(text, func(c rune) bool { return c == ':' || c == ' ' })
+	if len(all) > 1 {
+		for i, octet := range all {
+			all[i] = strings.Repeat("0", max(2-len(octet), 0)) + octet
+		}
+		return strings.Join(all, ":")
+	}
+	if len(text)%2 > 0 {
 		return text
 	}
-	var all []string
+	all = nil
 	for i := 0; i < len(text); i += 2 {
 		all = append(all, text[i:i+2])
 	}
