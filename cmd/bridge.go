@@ -23,10 +23,7 @@ import (
 
 func newBridgeCommand() *cobra.Command {
 	cmd := ofSubcommands(&cobra.Command{Use: "bridge", Short: "Create a hosted cluster for the DPUs of a DPUCluster, show its state, and upgrade it"})
-	for _, sub := range []*cobra.Command{newBridgeCreateCommand(), newBridgeStatusCommand(), newBridgeUpgradeCommand()} {
-		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
-		cmd.AddCommand(sub)
-	}
+	cmd.AddCommand(newBridgeCreateCommand(), newBridgeStatusCommand(), newBridgeUpgradeCommand())
 	return cmd
 }
 

@@ -49,7 +49,6 @@ func newCheckCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cluster := bindCluster(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("namespace").Usage = "namespace of the Infras and bridges to check (default: all)"

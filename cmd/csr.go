@@ -12,9 +12,7 @@ import (
 
 func newCSRCommand() *cobra.Command {
 	cmd := ofSubcommands(&cobra.Command{Use: "csr", Short: "Show why a DPU's certificate is approved, or not"})
-	explain := newCSRExplainCommand()
-	explain.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
-	cmd.AddCommand(explain)
+	cmd.AddCommand(newCSRExplainCommand())
 	return cmd
 }
 

@@ -34,7 +34,6 @@ func newDiagnoseCommand() *cobra.Command {
 		Example: "  oooi diagnose c1 -n clusters\n  oooi diagnose c1-workers-x7k2p -n clusters -o json",
 		Args:    oneName,
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cluster := bindCluster(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -34,7 +34,6 @@ func newDiffCommand() *cobra.Command {
 		Example: "  oooi diff -f infra.yaml\n  helm template oooi charts/oooi --namespace oooi-system | oooi diff --manager -",
 		Args:    cobra.NoArgs,
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cluster := bindCluster(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("namespace").Usage = "namespace of objects whose file names none (default: the context's)"

@@ -28,7 +28,6 @@ func newImagesCommand() *cobra.Command {
 		Example: "  oooi images --mirror-to registry.example.com/oooi\n  oooi images --mirror-to registry.example.com/oooi -o mirrorset",
 		Args:    noArguments,
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	bindImages(cmd, &settings)
 	cmd.Flags().StringVar(&mirror, "mirror-to", "", "HOST/PATH below which your registry has the images")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "list, mapping, imageset or mirrorset")

@@ -73,7 +73,6 @@ func newImportCommand() *cobra.Command {
 			return importBridges(cmd, objects)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cmd.Flags().StringArrayVarP(&manifests, "filename", "f", nil, "manifest, or directory of manifests to read recursively, - for standard input; can be repeated")
 	for i, s := range servers {
 		cmd.Flags().StringArrayVar(&files[i], s.flag, nil, s.of+", - for standard input; can be repeated")

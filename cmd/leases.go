@@ -23,11 +23,7 @@ import (
 func newLeasesCommand() *cobra.Command {
 	cmd := ofSubcommands(&cobra.Command{Use: "leases", Short: "List DHCP leases, say who had an address, and release, export or import them",
 		Long: "Leases of the DHCPServers of a namespace, or with --lease-file and --config-file those of an `oooi dhcp` without a cluster."})
-	subs := []*cobra.Command{newLeasesListCommand(), newLeasesShowCommand(), newLeasesWhoCommand(), newLeasesHistoryCommand(), newLeasesReleaseCommand(), newLeasesExportCommand(), newLeasesImportCommand()}
-	for _, sub := range subs {
-		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
-		cmd.AddCommand(sub)
-	}
+	cmd.AddCommand(newLeasesListCommand(), newLeasesShowCommand(), newLeasesWhoCommand(), newLeasesHistoryCommand(), newLeasesReleaseCommand(), newLeasesExportCommand(), newLeasesImportCommand())
 	return cmd
 }
 

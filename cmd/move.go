@@ -29,7 +29,6 @@ func newMoveCommand() *cobra.Command {
 		Args:    oneName,
 	}
 	from := bindCluster(cmd)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cmd.Flags().StringVar(&to, "to", "", "context of the kubeconfig for the other management cluster")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "directory to write to (default: move-INFRA)")
 	cmd.Flags().BoolVar(&cutOver, "cut-over", false, "move the Infra, instead of writing files")

@@ -50,7 +50,6 @@ func newPreflightCommand() *cobra.Command {
 			return tell(cmd.OutOrStdout(), write, reports)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read recursively, - for standard input; can be repeated")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	bindSettings(cmd, &settings)

@@ -98,13 +98,12 @@ func TestPreflightSpeaksToPrograms(t *testing.T) {
 }
 
 func preflightOf(stdin string, args ...string) (string, error) {
-	cmd := newPreflightCommand()
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd := Root()
 	var out bytes.Buffer
 	cmd.SetIn(strings.NewReader(stdin))
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{"preflight"}, args...))
 	err := cmd.Execute()
 	return out.String(), err
 }

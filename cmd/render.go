@@ -26,14 +26,15 @@ func newRenderCommand() *cobra.Command {
 			"Services, Routes, EndpointSlices and NetworkPolicies of the control-plane namespace, as `kubectl get -o yaml` prints\n" +
 			"them. Objects go to standard output, findings to standard error.\n\n" +
 			"Review and compare the output, but do not apply it: its owner references have no UID, because only a cluster has it\n" +
-			"(uid: \"\").",
+			"(uid: \"\").\n\n" +
+			"Exit code: 0 if all of it would be applied, 1 if not, 2 if files or flags cannot be read.",
 		Example: "  oooi render -f infra.yaml -f hostedcluster.yaml -f namespace.yaml\n" +
 			"  oooi render --openshift-dns -f dnsservers.yaml -f dns-default.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, ok := map[string]func(io.Writer, []runtime.ApplyConfiguration) error{"yaml": render.YAML, "json": render.JSON}[output]
 			if !ok {
-				return fmt.Errorf("--output %s: write yaml or json", output)
+				return asUnusable(fmt.Errorf("--output %s: write yaml or json", output))
 			}
 			if openShiftDNS {
 				return renderForwarding(cmd, files, output)
@@ -59,7 +60,7 @@ func readFiles(cmd *cobra.Command, files []string) (render.Objects, error) {
 	for _, note := range notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
-	return objects, err
+	return objects, asUnusable(err)
 }
 
 // renderForwarding only prints what the user may apply: nothing changes a cluster's DNS by itself.

@@ -16,13 +16,14 @@ import (
 
 // Root is the oooi command.
 func Root() *cobra.Command {
-	root := &cobra.Command{
+	root := ofSubcommands(&cobra.Command{
 		Use:           "oooi",
 		Short:         "Joins workers on isolated networks to OpenShift hosted control planes",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-	}
+	})
+	root.SetFlagErrorFunc(misused)
 	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
@@ -51,15 +52,33 @@ func namedByKubectl(cmd *cobra.Command) {
 	}
 }
 
-// ofSubcommands makes a command that does nothing itself refuse an unknown subcommand, as the root does.
+// ofSubcommands makes a command that does nothing itself refuse an unknown subcommand.
 func ofSubcommands(cmd *cobra.Command) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknown(cmd, args[0])
 		}
-		return asUnusable(fmt.Errorf("unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath()))
+		return nil
 	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
+}
+
+func unknown(cmd *cobra.Command, subcommand string) error {
+	meant := ""
+	cmd.SuggestionsMinimumDistance = 2 // as cobra has it for what it finds unknown itself
+	if similar := cmd.SuggestionsFor(subcommand); len(similar) > 0 {
+		meant = "; did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return asUnusable(fmt.Errorf("unknown command %q for %q%s; see %s --help", subcommand, cmd.CommandPath(), meant, cmd.CommandPath()))
+}
+
+// misused says what is wrong with flags. Those of a subcommand that is none are not the first thing that is wrong.
+func misused(cmd *cobra.Command, err error) error {
+	if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 {
+		return unknown(cmd, given[0])
+	}
+	return asUnusable(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 }
 
 // untilSignalled ends a service's context at SIGINT and SIGTERM. A command that ignores its context must not have it: the signal would then

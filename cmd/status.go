@@ -26,7 +26,6 @@ func newStatusCommand() *cobra.Command {
 		Example: "  oooi status c1 -n clusters",
 		Args:    oneName,
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cluster := bindCluster(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		page, err := pageOf(cmd, cluster, args[0])

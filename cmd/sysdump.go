@@ -29,7 +29,6 @@ func newSysdumpCommand() *cobra.Command {
 	}
 	cluster := bindCluster(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: oooi-sysdump-TIME.tar.gz)")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		now := time.Now()
 		if output == "" {

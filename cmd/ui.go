@@ -30,7 +30,6 @@ func newUICommand() *cobra.Command {
 		Example: "  oooi ui",
 		Args:    cobra.NoArgs,
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 	cluster := bindCluster(cmd)
 	cmd.Flags().Uint16Var(&port, "port", 0, "port to listen on (default: any that is free)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return asUnusable(serveUI(cmd, cluster, port)) }

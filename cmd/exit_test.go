@@ -1,0 +1,32 @@
+package cmd
+
+import (
+	"io"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestWhatCannotBeUnderstoodEndsWithTwo(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"nonsense"}, `unknown command "nonsense" for "oooi"; see oooi --help`},
+		{[]string{"diagnos", "c1"}, `unknown command "diagnos" for "oooi"; did you mean diagnose?; see oooi --help`},
+		{[]string{"bridge", "show", "b1", "-n", "clusters"}, `unknown command "show" for "oooi bridge"; see oooi bridge --help`},
+		{[]string{"leases", "lst"}, `unknown command "lst" for "oooi leases"; did you mean list?; see oooi leases --help`},
+		{[]string{"--nonsense"}, "unknown flag: --nonsense; see oooi --help"},
+		{[]string{"dhcp", "--nonsense"}, "unknown flag: --nonsense; see oooi dhcp --help"},
+		{[]string{"render", "--nonsense"}, "unknown flag: --nonsense; see oooi render --help"},
+		{[]string{"render", "-f", "/absent"}, "stat /absent: no such file or directory"},
+		{[]string{"render", "-f", "testdata/moving/infra.yaml", "-o", "text"}, "--output text: write yaml or json"},
+	} {
+		root := Root()
+		root.SetArgs(c.args)
+		root.SetOut(io.Discard)
+		err := root.Execute()
+		NewWithT(t).Expect(err).To(MatchError(c.says))
+		NewWithT(t).Expect(ExitCode(err)).To(Equal(unusable), c.says)
+	}
+}
