@@ -38,8 +38,9 @@ func (c conditions) Collect(to chan<- prometheus.Metric) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second) // a list waits until its cache is there
 	defer stop()
 	if infras := (v1alpha1.InfraList{}); c.groups.VLAN && c.cache.List(ctx, &infras, client.UnsafeDisableDeepCopy) == nil {
+		types := conditionsOfInfra()
 		for i := range infras.Items {
-			collect(to, "Infra", &infras.Items[i], infras.Items[i].Status.Conditions, conditionsOfInfra()...)
+			collect(to, "Infra", &infras.Items[i], infras.Items[i].Status.Conditions, types...)
 		}
 	}
 	if bridges := (dpuv1.DPUHCPBridgeList{}); c.groups.Bridges != nil && c.cache.List(ctx, &bridges, client.UnsafeDisableDeepCopy) == nil {

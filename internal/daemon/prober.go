@@ -34,11 +34,11 @@ type ProbeMetrics struct {
 	took    *prometheus.HistogramVec
 }
 
-// NewProbeMetrics makes them by their names.
-func NewProbeMetrics(success, took string) *ProbeMetrics {
+// NewProbeMetrics makes them by their names; asked is who answers, for their HELP.
+func NewProbeMetrics(success, took, asked string) *ProbeMetrics {
 	return &ProbeMetrics{
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: success, Help: "1 while the instance at this address answers on the VLAN as it should.",
+			Name: success, Help: "1 while the " + asked + " at this address answers as it should.",
 		}, []string{"protocol", "address"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: took, Help: "Time from a probe's question to a good answer.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),

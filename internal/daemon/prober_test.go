@@ -37,7 +37,7 @@ func resultsOf(t *testing.T, m *ProbeMetrics) (success map[string]float64, good 
 // What stands still costs one probe its patience, and neither ends the round nor delays the next.
 func TestAnInstanceThatStandsStillIsToldOfAfterOneRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, m := NewWithT(t), NewProbeMetrics("success", "took")
+		g, m := NewWithT(t), NewProbeMetrics("success", "took", "instance")
 		hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		answers := func(context.Context) error { return nil }
 		second := hangs

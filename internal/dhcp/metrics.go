@@ -31,7 +31,7 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		probed:   daemon.NewProbeMetrics("oooi_dhcp_probe_success", "oooi_dhcp_probe_duration_seconds"),
+		probed:   daemon.NewProbeMetrics("oooi_dhcp_probe_success", "oooi_dhcp_probe_duration_seconds", "instance on the VLAN"),
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_packets_received_total", Help: "Packets received, by kind and outcome."}, []string{"kind", "outcome"}),
 		sent:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_packets_sent_total", Help: "Replies sent, by kind: offer, ack and nak."}, []string{"kind"}),
 		happened: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oooi_dhcp_events_total", Help: "What people were told of, by reason."}, []string{"reason"}),

@@ -52,7 +52,7 @@ type Daemon struct {
 
 	port       uint16        // 53 except in tests
 	resolvConf string        // /etc/resolv.conf except in tests
-	probePause time.Duration // daemon.ProbePause except in tests, and between two rounds of questions to the resolvers resolverPause
+	probePause time.Duration // daemon.ProbePause, and resolverPause for the resolvers, except in tests
 
 	answers  *server.Server
 	ready    *daemon.Readiness
@@ -140,10 +140,15 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.consider(object)
-	if d.object != nil { // whether its spec is refused or not
+	err := d.adopt(ctx, object)
+	if d.object != nil { // the other instance is heard whether this spec is refused or not
 		_, at := d.serves(d.object)
 		d.health.hear(object.Status.Instances, at)
 	}
+	return err
+}
+
+func (d *Daemon) adopt(ctx context.Context, object *v1alpha1.DNSServer) error {
 	addr, err := d.address(object)
 	if err == nil {
 		err = d.publish(object)
@@ -160,7 +165,6 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	d.object = object
 	d.ready.Set(checkConfig, nil)
 	d.health.check(ctx, vantage{addr, d.device}, healthChecks(object))
-	d.health.hear(object.Status.Instances, v1alpha1.IPAddress(addr.String()))
 	d.followLeases(ctx)
 	return nil
 }

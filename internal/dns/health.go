@@ -200,8 +200,8 @@ func (v vantage) connect(ctx context.Context, to netip.Addr, port uint16) error 
 	return err
 }
 
-// isOurs says of a connection's outcome whether something here kept us from trying, such as a lack of descriptors, of our address or of our device, which says
-// nothing about the other side.
+// isOurs says of a connection's outcome whether something here kept us from trying, such as a lack of descriptors, of our address or of our
+// device, which says nothing about the other side.
 func isOurs(err error) bool {
 	ours := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENODEV, syscall.EADDRNOTAVAIL}
 	return slices.ContainsFunc(ours, func(one error) bool { return errors.Is(err, one) })

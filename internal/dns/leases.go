@@ -128,6 +128,7 @@ func (b *leaseBook) KeepOnly(names map[string]bool) {
 	wake(b.changed)
 }
 
+// wake has what reads from a channel of one place look again.
 func wake(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -138,21 +139,19 @@ func wake(to chan<- struct{}) {
 // follow publishes each change, also that a horizon has passed, and then writes the copy, until the context ends. Renewals are published together,
 // since they decide which of two leases has a name.
 func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
-	end, renewals := time.NewTimer(b.untilNextEnd()), time.NewTimer(math.MaxInt64)
+	end := time.NewTimer(b.untilNextEnd())
 	defer end.Stop()
-	defer renewals.Stop()
-	var waiting bool // renewals do
+	var renewals <-chan time.Time // nil while there are none
 	for seen := b.now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-b.changed:
-		case <-renewals.C:
-			waiting = false
+		case <-renewals:
+			renewals = nil
 		case <-b.renewed:
-			if !waiting {
-				renewals.Reset(b.pause)
-				waiting = true
+			if renewals == nil {
+				renewals = time.After(b.pause)
 			}
 			continue
 		case <-end.C:

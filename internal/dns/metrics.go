@@ -9,9 +9,10 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 )
 
-var probed = daemon.NewProbeMetrics("oooi_dns_probe_success", "oooi_dns_probe_duration_seconds")
-
-var resolversProbed = daemon.NewProbeMetrics("oooi_dns_resolver_success", "oooi_dns_resolver_duration_seconds")
+var (
+	probed          = daemon.NewProbeMetrics("oooi_dns_probe_success", "oooi_dns_probe_duration_seconds", "instance on the VLAN")
+	resolversProbed = daemon.NewProbeMetrics("oooi_dns_resolver_success", "oooi_dns_resolver_duration_seconds", "upstream resolver")
+)
 
 func init() { prometheus.MustRegister(probed, resolversProbed) }
 

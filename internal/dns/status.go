@@ -50,12 +50,7 @@ func (s *status) judge(refusal error) {
 }
 
 // signal has the status looked at.
-func (s *status) signal() {
-	select {
-	case s.changed <- struct{}{}:
-	default: // one signal is pending already
-	}
-}
+func (s *status) signal() { wake(s.changed) }
 
 // run writes the status when it changes, until the context ends.
 func (s *status) run(ctx context.Context) error {
