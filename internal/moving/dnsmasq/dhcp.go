@@ -143,7 +143,7 @@ func (r *reader) dhcpHost(at draft.Line, values []string) {
 			r.Leave(at, "%s: a reservation is for one client", v)
 			return
 		case mac != nil:
-			clients = append(clients, draft.Reservation{MAC: padded(mac[1])})
+			clients = append(clients, draft.Reservation{MAC: draft.Padded(mac[1])})
 		case isAddress:
 			host.IP = a
 		case isTime:
@@ -175,15 +175,6 @@ func colons(raw []byte) string {
 		all = append(all, hex.EncodeToString([]byte{b}))
 	}
 	return strings.Join(all, ":")
-}
-
-// padded is a hardware address with two digits an octet.
-func padded(mac string) string {
-	parts := strings.Split(strings.ToLower(mac), ":")
-	for i, p := range parts {
-		parts[i] = strings.Repeat("0", 2-len(p)) + p
-	}
-	return strings.Join(parts, ":")
 }
 
 func (r *reader) dhcpOption(at draft.Line, values []string) {

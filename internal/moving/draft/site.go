@@ -98,6 +98,17 @@ func (s Subnet) leases() bool {
 	return slices.ContainsFunc(s.Ranges, func(r Range) bool { return r.Of != Some })
 }
 
+// Padded is hex with two digits an octet, in lower case; servers take one.
+func Padded(octets string) string {
+	parts := strings.Split(strings.ToLower(octets), ":")
+	for i, p := range parts {
+		if len(p) == 1 {
+			parts[i] = "0" + p
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
 // Range of addresses, including both ends.
 type Range struct {
 	Line

@@ -122,7 +122,7 @@ func (r *reader) host(in scope, s braces.Statement) {
 		case inner.Unread != nil:
 			r.NotRead(inner.Line, inner.Unread, "--isc-dhcpd")
 		case inner.Is("hardware", "ethernet") && len(inner.Words) == 3 && hardware.MatchString(inner.Words[2].Text):
-			made.MAC = padded(inner.Words[2].Text)
+			made.MAC = draft.Padded(inner.Words[2].Text)
 		case inner.Is("fixed-address"):
 			r.fixed(&made, inner)
 		case inner.Is("option", "host-name"):
@@ -154,22 +154,11 @@ func (r *reader) fixed(made *draft.Reservation, s braces.Statement) {
 // identifier is a client identifier in hex: it is written so, or as its octets.
 func identifier(w braces.Word) string {
 	if !w.Quoted {
-		return padded(w.Text)
+		return draft.Padded(w.Text)
 	}
 	var all []string
 	for _, b := range []byte(w.Text) {
 		all = append(all, hex.EncodeToString([]byte{b}))
 	}
 	return strings.Join(all, ":")
-}
-
-// padded is hex with two digits an octet.
-func padded(text string) string {
-	parts := strings.Split(strings.ToLower(text), ":")
-	for i, p := range parts {
-		if len(p) == 1 {
-			parts[i] = "0" + p
-		}
-	}
-	return strings.Join(parts, ":")
 }

@@ -44,19 +44,19 @@ func (r *reader) define(d node) {
 	r.defined[name] = definition{code, types[d.get("type").text], d.get("array").text == "true"}
 }
 
-// definition of an option by its name or code, if the file or Kea defines it.
-func (r *reader) definition(name string, code int) (found definition, is bool) {
+// definition of an option by its name or code; empty if neither the file nor Kea defines it.
+func (r *reader) definition(name string, code int) definition {
 	for _, defined := range []map[string]definition{r.defined, standard} {
 		if d, is := defined[name]; is {
-			return d, true
+			return d
 		}
 		for _, d := range defined {
 			if d.code == code {
-				return d, true
+				return d
 			}
 		}
 	}
-	return found, false
+	return definition{}
 }
 
 // encodes sets the form of an option's values, of which an array of numbers is written in hex.

@@ -18,7 +18,7 @@ func (r *reader) options(into *[]draft.Option, all node) {
 		if err != nil {
 			code = draft.ISCOption(name)
 		}
-		defined, _ := r.definition(name, code)
+		defined := r.definition(name, code)
 		if code == 0 {
 			code = defined.code
 		}
@@ -115,10 +115,7 @@ func colons(text string) string {
 	text = strings.TrimPrefix(strings.ToLower(text), "0x")
 	all := strings.FieldsFunc(text, func(c rune) bool { return c == ':' || c == ' ' })
 	if len(all) > 1 {
-		for i, octet := range all {
-			all[i] = strings.Repeat("0", max(2-len(octet), 0)) + octet
-		}
-		return strings.Join(all, ":")
+		return draft.Padded(strings.Join(all, ":"))
 	}
 	if len(text)%2 > 0 {
 		return text
