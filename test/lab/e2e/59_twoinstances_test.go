@@ -24,10 +24,7 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	_, err := lab.Lab(ctx, "vlan", "139")
 	must(t, err)
 	apply(t, ctx, scene.BridgeNAD("vlan139", "br139")+"---\n"+infraOn("twin", "192.168.139.0/24", "vlan139"))
-	for _, part := range []string{"DHCPReady", "DNSReady", "ProxyReady"} {
-		awaitMessage(t, ctx, "clusters", "infra/twin", part, "True", "InstancesShareNode", "on node node1: its failure stops both")
-	}
-
+	onOneNode(t, ctx, "twin")
 	secondNode(t, ctx)
 	second, serve := apart(t, ctx, "twin")
 
@@ -133,6 +130,14 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	t.Logf("%d of %d lookups failed; the last with the proxy that was lost was %.1f s after", look.failed, look.all, look.late.Seconds())
 	if look.failed > 0 || look.late > leavesAnswers {
 		t.Fail()
+	}
+}
+
+// onOneNode waits until both instances of each component of an Infra serve on node1.
+func onOneNode(t *testing.T, ctx context.Context, infra string) {
+	t.Helper()
+	for _, part := range []string{"DHCPReady", "DNSReady", "ProxyReady"} {
+		awaitMessage(t, ctx, "clusters", "infra/"+infra, part, "True", "InstancesShareNode", "on node node1: its failure stops both")
 	}
 }
 
