@@ -3,13 +3,17 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/internal/controller"
 )
@@ -66,11 +70,51 @@ func (c *clusterFlags) clientListening(warnings io.Writer, hear ...transport.Wra
 	for _, h := range hear {
 		config.Wrap(h)
 	}
-	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+	config.Timeout = answersWithin
+	kinds, err := kindsOf(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	api, err := client.New(config, client.Options{Scheme: controller.Scheme(), Mapper: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	return api, nil
+}
+
+// naming says of whom there was no answer, and where to look: net/http says that a request was cancelled.
+type naming struct {
+	next      http.RoundTripper
+	apiServer string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n naming) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := n.next.RoundTrip(r)
+	if end, ends := r.Context().Deadline(); err != nil && ends && !time.Now().Before(end) {
+		return nil, fmt.Errorf("no answer from %s in time, though it may take connections: look at the API server and at the load balancer or proxy before it: %w", n.apiServer, err)
+	}
+	return answer, err
+}
+
+// WrappedRoundTripper is whom client-go cancels requests at.
+func (n naming) WrappedRoundTripper() http.RoundTripper { return n.next }
+
+// An API server that takes connections and never answers ends a command. One that works ends most requests after a minute itself
+// (kube-apiserver --request-timeout). Which kinds it has is asked first, outside of the command's context (controller-runtime's mapper).
+const (
+	answersWithin    = time.Minute
+	tellsKindsWithin = 9 * time.Second
+)
+
+func kindsOf(config *rest.Config) (meta.RESTMapper, error) {
+	asking := rest.CopyConfig(config)
+	asking.Timeout = tellsKindsWithin
+	by, err := rest.HTTPClientFor(asking)
+	if err != nil {
+		return nil, err
+	}
+	return apiutil.NewDynamicRESTMapper(asking, by)
 }
 
 // rest is how to connect to the cluster, whose warnings are written once each.
@@ -79,6 +123,7 @@ func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return naming{next, config.Host} })
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }

