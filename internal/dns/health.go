@@ -26,16 +26,16 @@ const (
 
 // health checks addresses by connecting to them over the VLAN.
 type health struct {
-	start    func(func() error) // runs a check beside the others
-	answered func() error       // is called, by one of several checks, when an address begins or ceases to accept
-	judged   func()             // likewise, when a state changes
+	start    func(func() error)        // runs a check beside the others
+	answered func(map[netip.Addr]bool) // hears of each checked address whether it is down, in turn; it must not block
+	judged   func()                    // is called, by one of several checks, when a state changes
 	log      *slog.Logger
 
 	mu      sync.Mutex
 	checked map[netip.Addr]*sight
 }
 
-func newHealth(start func(func() error), answered func() error, judged func(), log *slog.Logger) *health {
+func newHealth(start func(func() error), answered func(map[netip.Addr]bool), judged func(), log *slog.Logger) *health {
 	return &health{start: start, answered: answered, judged: judged, log: log, checked: map[netip.Addr]*sight{}}
 }
 
@@ -64,16 +64,14 @@ func (h *health) check(ctx context.Context, from vantage, all []netip.AddrPort) 
 			h.start(func() error { return h.follow(one, from, at) })
 		}
 	}
+	h.answered(h.down()) // others may be checked now
 }
 
-// down are those of some addresses that accept no connection.
-func (h *health) down(of []netip.AddrPort) map[netip.Addr]bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// down has each checked address: true if it accepts no connection.
+func (h *health) down() map[netip.Addr]bool {
 	all := map[netip.Addr]bool{}
-	for _, at := range of {
-		s, known := h.checked[at.Addr()]
-		all[at.Addr()] = known && s.down
+	for ip, s := range h.checked {
+		all[ip] = s.down
 	}
 	return all
 }
@@ -150,12 +148,12 @@ func (h *health) note(ctx context.Context, at netip.AddrPort, err error, found f
 	s.state = s.next(time.Now())
 	turned, judged := s.down != down, s.state
 	tellHealth(at.Addr(), *s)
+	if turned {
+		h.answered(h.down())
+	}
 	h.mu.Unlock()
 	if turned {
 		h.tells(at, err)
-		if err := h.answered(); err != nil {
-			h.log.Error("answers are as before", "error", err)
-		}
 	}
 	if judged != was {
 		h.log.Info("the health of an address changed", "address", at.Addr(), "state", judged)

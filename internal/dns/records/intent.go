@@ -15,8 +15,6 @@ type Intent struct {
 	Network netip.Prefix
 	// VLAN and Pods are the owned names of the two views; a name may begin with "*.".
 	VLAN, Pods []Record
-	// Down has the addresses whose health is checked: true if they are not healthy.
-	Down map[netip.Addr]bool
 	// Leases are the addresses that DHCP promised, the latest horizon first.
 	Leases []Lease
 	// Denied are zones that get NXDOMAIN on the VLAN.
@@ -49,7 +47,7 @@ type Snapshot struct {
 // Build makes the snapshot of an intent.
 func Build(in Intent) *Snapshot {
 	return &Snapshot{
-		VLAN: &View{zones: newZones(in.Domain, in.VLAN, in.Leases).inReturn(in).healthy(in), denied: in.Denied, clients: in.Clients, forwards: len(in.Upstreams) > 0},
+		VLAN: &View{zones: newZones(in.Domain, in.VLAN, in.Leases).inReturn(in), denied: in.Denied, clients: in.Clients, forwards: len(in.Upstreams) > 0},
 		Pods: &View{zones: newZones(in.Domain, in.Pods, nil), clients: everyone},
 	}
 }

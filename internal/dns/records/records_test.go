@@ -281,17 +281,18 @@ func TestOfSeveralAddressesThoseThatAreDownAreLeftOut(t *testing.T) {
 		"nobody checks":                {nil, "192.168.100.200", "unchecked A", a("NOERROR", "192.168.100.6"), 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := records.Intent{Domain: "c1.example.com.", Clients: cluster.Clients, Down: map[netip.Addr]bool{proxy: false, apps: false, six: false}}
+			in := records.Intent{Domain: "c1.example.com.", Clients: cluster.Clients}
+			down := map[netip.Addr]bool{proxy: false, apps: false, six: false}
 			for host, all := range map[string][]netip.Addr{"two": {proxy, apps}, "one": {proxy}, "mixed": {proxy, six}, "half": {proxy, four}, "unchecked": {four}} {
 				for _, at := range all {
 					in.VLAN = append(in.VLAN, records.Record{Name: host + ".c1.example.com.", Addr: at})
 				}
 			}
 			for _, at := range c.down {
-				in.Down[at] = true
+				down[at] = true
 			}
 			q := ask(strings.Replace(c.name, " ", ".c1.example.com. ", 1))
-			q.Source = netip.MustParseAddr(c.from)
+			q.Source, q.Down = netip.MustParseAddr(c.from), down
 			view := records.Build(in).VLAN
 			expect(t, view, q, c.want)
 			if got := view.Answer(q).Records[0].Header().Ttl; got != c.ttl {

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,6 +25,8 @@ type Question struct {
 	Source      netip.Addr
 	// OPTs is the number of OPT records.
 	OPTs int
+	// Down has the addresses whose health is checked: true for those that are not healthy now.
+	Down map[netip.Addr]bool
 
 	name string // in lower case
 }
@@ -146,7 +147,8 @@ const (
 
 // records returns a node's records that answer a question. ANY gets none: it would only amplify (RFC 8482).
 func (n *node) records(q Question, apex string) []dns.RR {
-	head := dns.RR_Header{Name: q.Name, Rrtype: q.Type, Class: dns.ClassINET, Ttl: cmp.Or(n.ttl, ownTTL)}
+	addrs, ttl := n.healthy(q.Down)
+	head := dns.RR_Header{Name: q.Name, Rrtype: q.Type, Class: dns.ClassINET, Ttl: ttl}
 	switch {
 	case q.Type == dns.TypeSOA && q.name == apex:
 		return []dns.RR{soa(q.Name)}
@@ -154,7 +156,7 @@ func (n *node) records(q Question, apex string) []dns.RR {
 		return []dns.RR{&dns.PTR{Hdr: head, Ptr: n.host}}
 	}
 	var answer []dns.RR
-	for _, addr := range n.addrs {
+	for _, addr := range addrs {
 		switch {
 		case q.Type == dns.TypeA && addr.Is4():
 			answer = append(answer, &dns.A{Hdr: head, A: addr.AsSlice()})

@@ -19,7 +19,6 @@ type zones struct {
 // node is the data of one name. The name of an empty node exists too (RFC 4592 §2.2.2).
 type node struct {
 	addrs []netip.Addr
-	ttl   uint32 // in seconds
 	host  string // target of a PTR record
 }
 
@@ -38,21 +37,22 @@ func newZones(domain string, records []Record, leases []Lease) zones {
 	return z
 }
 
-// healthy leaves out addresses that are down, of a name that has others of the same family.
-func (z zones) healthy(in Intent) zones {
-	for _, n := range z.nodes {
-		all := n.addrs
-		if len(all) < 2 {
-			continue // leases are many
-		}
-		n.addrs = slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool {
-			if _, checked := in.Down[a]; checked {
-				n.ttl = checkedTTL
-			}
-			return in.Down[a] && slices.ContainsFunc(all, func(other netip.Addr) bool { return other.Is4() == a.Is4() && !in.Down[other] })
-		})
+// healthy is a node's addresses without those that are down, of a name that has others of the same family, and their TTL in seconds.
+func (n *node) healthy(down map[netip.Addr]bool) (addrs []netip.Addr, ttl uint32) {
+	if len(n.addrs) < 2 {
+		return n.addrs, ownTTL
 	}
-	return z
+	ttl = ownTTL
+	for _, a := range n.addrs {
+		lost, checked := down[a]
+		if checked {
+			ttl = checkedTTL
+		}
+		if !lost || !slices.ContainsFunc(n.addrs, func(other netip.Addr) bool { return other.Is4() == a.Is4() && !down[other] }) {
+			addrs = append(addrs, a)
+		}
+	}
+	return addrs, ttl
 }
 
 // grow finds or makes a node and the empty ones between it and its apex.

@@ -17,6 +17,7 @@ type answers struct {
 	Next plugin.Handler
 	name string
 	view func() *records.View
+	down func() map[netip.Addr]bool // what records.Question has
 	told func(source netip.Addr, name string)
 }
 
@@ -27,6 +28,7 @@ func (answers) Name() string { return "oooi" }
 func (a answers) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	start := time.Now()
 	asked := questionOf(w, r)
+	asked.Down = a.down()
 	answer := a.view().Answer(asked)
 	rcode, err := answer.Rcode, error(nil)
 	if answer.Forward {

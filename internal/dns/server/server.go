@@ -18,11 +18,16 @@ type Server struct {
 	Told func(source netip.Addr, name string)
 
 	newest     atomic.Pointer[records.Snapshot]
+	down       atomic.Pointer[map[netip.Addr]bool]
 	forwarding *forwarding
 }
 
 // New makes a server that has no records before the first Say.
-func New() *Server { return &Server{Told: func(netip.Addr, string) {}, forwarding: newForwarding()} }
+func New() *Server {
+	s := &Server{Told: func(netip.Addr, string) {}, forwarding: newForwarding()}
+	s.LeaveOut(nil)
+	return s
+}
 
 // Say answers from an intent, beginning with the next query. After an error the old answers stay.
 func (s *Server) Say(in records.Intent) error {
@@ -32,6 +37,10 @@ func (s *Server) Say(in records.Intent) error {
 	s.newest.Store(records.Build(in))
 	return nil
 }
+
+// LeaveOut has the addresses whose health is checked: names leave those out that are down (true), beginning with the next query. It does not wait
+// for a Say, which takes long where leases are many.
+func (s *Server) LeaveOut(down map[netip.Addr]bool) { s.down.Store(&down) }
 
 // Heard is when an upstream answered a client's query; 1970 if none has.
 func (s *Server) Heard() time.Time { return time.Unix(s.forwarding.heard.Load(), 0) }
@@ -47,10 +56,16 @@ type View struct {
 
 // VLAN is the view of the workers.
 func (s *Server) VLAN() View {
-	return View{"vlan", answers{Next: s.forwarding, name: "vlan", told: s.Told, view: func() *records.View { return s.newest.Load().VLAN }}}
+	return View{"vlan", answers{
+		Next: s.forwarding, name: "vlan", told: s.Told, view: func() *records.View { return s.newest.Load().VLAN },
+		down: func() map[netip.Addr]bool { return *s.down.Load() },
+	}}
 }
 
 // Pods is the view of the pod network. It has no Next: the management cluster's DNS forwards to us, so a forwarded query would loop.
 func (s *Server) Pods() View {
-	return View{"pods", answers{name: "pods", told: func(netip.Addr, string) {}, view: func() *records.View { return s.newest.Load().Pods }}}
+	return View{"pods", answers{
+		name: "pods", told: func(netip.Addr, string) {}, view: func() *records.View { return s.newest.Load().Pods },
+		down: func() map[netip.Addr]bool { return nil },
+	}}
 }
