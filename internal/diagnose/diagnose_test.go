@@ -348,6 +348,18 @@ func TestAPoolOfReservationsHasNoAddressForAnother(t *testing.T) {
 	g.Expect(steps[len(steps)-1].See).To(Equal(Page + noDiscover))
 }
 
+// An admin who has just widened the pool is not told that it is full: DHCP has not served the change yet.
+func TestAFullPoolIsOfTheConfigurationThatIsServed(t *testing.T) {
+	g, f := NewWithT(t), joined()
+	brokenBy["no-address"](&f)
+	f.DHCP.Is.Generation = 2
+	steps, _ := Worker(f, "w1")
+	g.Expect(steps[len(steps)-1].See).NotTo(Equal(Page + noAddress))
+	f.DHCP.Is.Status.Conditions[1].ObservedGeneration = 2
+	steps, _ = Worker(f, "w1")
+	g.Expect(steps[len(steps)-1].See).To(Equal(Page + noAddress))
+}
+
 // A machine that starts again has the lease of its earlier start until it asks.
 func TestAReleasedLeaseIsOfAnEarlierStart(t *testing.T) {
 	g, f := NewWithT(t), joined()

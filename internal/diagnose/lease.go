@@ -151,11 +151,15 @@ func (f Facts) unleased(w worker) step.Step {
 		f.controlPlane(), w.name, f.network(), serving(f.DHCP.Is.Status.Instances)), "it started %s ago and has no lease: its DISCOVER has not reached DHCP, or it sends none", w.runs(f))
 }
 
+// exhausted is the condition of an instance that has no address left; nil where that is of a former configuration.
 func exhausted(d *v1alpha1.DHCPServer) *metav1.Condition {
 	if d == nil {
 		return nil
 	}
-	return notSo(d.Status.Instances, d.Status.Conditions, v1alpha1.ConditionAddressesLeft)
+	if c := notSo(d.Status.Instances, d.Status.Conditions, v1alpha1.ConditionAddressesLeft); c != nil && c.ObservedGeneration == d.Generation {
+		return c
+	}
+	return nil
 }
 
 // notSo is the first of the instances' conditions of a kind that is False.
