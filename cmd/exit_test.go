@@ -16,6 +16,7 @@ func TestWhatCannotBeUnderstoodEndsWithTwo(t *testing.T) {
 		{[]string{"diagnos", "c1"}, `unknown command "diagnos" for "oooi"; did you mean diagnose?; see oooi --help`},
 		{[]string{"bridge", "show", "b1", "-n", "clusters"}, `unknown command "show" for "oooi bridge"; see oooi bridge --help`},
 		{[]string{"leases", "lst"}, `unknown command "lst" for "oooi leases"; did you mean list?; see oooi leases --help`},
+		{[]string{"completion", "foo"}, `unknown command "foo" for "oooi completion"; see oooi completion --help`},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see oooi --help"},
 		{[]string{"dhcp", "--nonsense"}, "unknown flag: --nonsense; see oooi dhcp --help"},
 		{[]string{"render", "--nonsense"}, "unknown flag: --nonsense; see oooi render --help"},

@@ -29,6 +29,12 @@ func Root() *cobra.Command {
 	}
 	root.AddCommand(newBridgeCommand(), newCSRCommand(), untilSignalled(newCheckCommand()), newDiagnoseCommand(), newDiffCommand(), newImagesCommand(), newImportCommand(),
 		newLeasesCommand(), newMoveCommand(), newPreflightCommand(), newRenderCommand(), newStatusCommand(), newSysdumpCommand(), untilSignalled(newUICommand()))
+	root.InitDefaultCompletionCmd()
+	for _, sub := range root.Commands() {
+		if sub.Name() == "completion" { // cobra's own
+			ofSubcommands(sub)
+		}
+	}
 	if filepath.Base(os.Args[0]) == asPlugin {
 		namedByKubectl(root)
 	}
