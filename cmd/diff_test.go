@@ -40,6 +40,7 @@ func TestADiffSaysWhatAnApplyChanges(t *testing.T) {
 		"oooi diff --manager infra.yaml":  "there is no Deployment of the operator",
 		"oooi diff --nonsense":            "unknown flag: --nonsense",
 		"echo 'a: 1' | oooi diff -f -":    "document 1 is no Kubernetes object",
+		"echo '# none' | oooi diff -f -":  "-: there is no object in it",
 	} {
 		s.Expect(s.runs(command+" || echo code $?")).To(And(ContainSubstring(says), HaveSuffix("code 2\n")), command)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,6 +43,9 @@ func Manifests(stdin io.Reader, names []string) (all []Manifest, err error) {
 				all = append(all, Manifest{o, file})
 			}
 		}
+	}
+	if len(all) == 0 { // as of a pipe whose first command failed
+		return nil, fmt.Errorf("%s: there is no object in it: it is empty, or has comments alone", strings.Join(names, ", "))
 	}
 	return all, nil
 }

@@ -16,6 +16,8 @@ import (
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/yamldoc"
 )
 
 // Files reads the objects of files, of directories with all below them, and of standard input ("-"). A directory may be the output of `oc
@@ -135,7 +137,7 @@ func (r *reading) within(file string) error {
 		r.passedOver = append(r.passedOver, err.Error())
 		return nil
 	}
-	if text = inUTF8(text); !speaksOf(text, known) {
+	if text = yamldoc.InUTF8(text); !speaksOf(text, known) {
 		return nil
 	}
 	objects, err := documents(text)

@@ -64,7 +64,7 @@ func Read(from io.Reader) (Objects, error) {
 }
 
 func documents(text []byte) (all Objects, err error) {
-	err = yamldoc.Each(inUTF8(text), func(number int, doc []byte) error {
+	err = yamldoc.Each(text, func(number int, doc []byte) error {
 		more, err := decode(doc)
 		if err != nil {
 			return fmt.Errorf("document %d: %w", number, err)

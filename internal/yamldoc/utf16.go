@@ -1,4 +1,4 @@
-package render
+package yamldoc
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// inUTF8 converts PowerShell's redirected output, which is UTF-16 and begins with a byte order mark.
-func inUTF8(text []byte) []byte {
+// InUTF8 converts PowerShell's redirected output, which is UTF-16 and begins with a byte order mark.
+func InUTF8(text []byte) []byte {
 	var order binary.ByteOrder = binary.LittleEndian
 	switch {
 	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
