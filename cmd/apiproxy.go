@@ -12,7 +12,7 @@ func newAPIProxyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api-proxy",
 		Short: "Forward a daemon's requests to the API server with a token that the daemon does not have",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if p.Log, err = logger(level); err != nil {
 				return err

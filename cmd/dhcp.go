@@ -16,7 +16,7 @@ func newDHCPCommand() *cobra.Command {
 		Short: "Serve DHCP on one VLAN",
 		Long: "Serves one DHCPServer, with its leases as DHCPLease objects.\n" +
 			"With --config-file and --lease-file it needs no cluster.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := o.Check(); err != nil {
 				return err

@@ -32,7 +32,7 @@ func newDiffCommand() *cobra.Command {
 			"docs/DIFF.md explains the output.\n\n" +
 			"Exit code, as for kubectl diff: 0 if nothing changes, 1 if something does, 2 if that could not be found out.",
 		Example: "  oooi diff -f infra.yaml\n  helm template oooi charts/oooi --namespace oooi-system | oooi diff --manager -",
-		Args:    cobra.NoArgs,
+		Args:    filesByFlag,
 	}
 	cluster := bindCluster(cmd)
 	flags := cmd.Flags()

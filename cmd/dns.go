@@ -23,7 +23,7 @@ func newDNSCommand() *cobra.Command {
 		Short: "Serve split-horizon DNS on one VLAN",
 		Long: "Serves one DNSServer: answers the hosted cluster's names on the VLAN and, on --pod-ip, on the pod network.\n" +
 			"With --config-file it needs no cluster; with --corefile it only runs CoreDNS with that Corefile.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if corefile != "" {
 				return server.ServeCorefile(cmd.Context(), corefile)

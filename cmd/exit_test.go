@@ -20,6 +20,10 @@ func TestWhatCannotBeUnderstoodEndsWithTwo(t *testing.T) {
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see oooi --help"},
 		{[]string{"dhcp", "--nonsense"}, "unknown flag: --nonsense; see oooi dhcp --help"},
 		{[]string{"render", "--nonsense"}, "unknown flag: --nonsense; see oooi render --help"},
+		{[]string{"diff", "-f", "a.yaml", "b.yaml"}, "b.yaml: give each file with -f"},
+		{[]string{"render", "-f", "a.yaml", "b.yaml"}, "b.yaml: give each file with -f"},
+		{[]string{"render"}, `required flag(s) "filename" not set`},
+		{[]string{"ui", "c1"}, `"c1" is not expected: oooi ui [flags]`},
 		{[]string{"render", "-f", "/absent"}, "stat /absent: no such file or directory"},
 		{[]string{"render", "-f", "testdata/moving/infra.yaml", "-o", "text"}, "--output text: write yaml or json"},
 	} {

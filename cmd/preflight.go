@@ -32,12 +32,7 @@ func newPreflightCommand() *cobra.Command {
 			"Exit code: 0 if everything would work (there may be warnings), 1 if something would not, 2 if files or\n" +
 			"flags cannot be read.",
 		Example: "  oooi preflight -f infra.yaml -f hostedcluster.yaml -f nodepool.yaml -f nad.yaml -o json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return asUnusable(fmt.Errorf("%s: give each file with -f", args[0]))
-			}
-			return nil
-		},
+		Args:    filesByFlag,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, ok := map[string]func(io.Writer, []preflight.Report) error{"table": preflight.Table, "json": preflight.JSON}[output]
 			if !ok {
@@ -54,6 +49,14 @@ func newPreflightCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	bindSettings(cmd, &settings)
 	return cmd
+}
+
+// filesByFlag refuses a file without -f, as of -f *.yaml once the shell has expanded it.
+func filesByFlag(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return asUnusable(fmt.Errorf("%s: give each file with -f", args[0]))
+	}
+	return asUnusable(cmd.ValidateRequiredFlags())
 }
 
 func asUnusable(err error) error {

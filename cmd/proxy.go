@@ -23,7 +23,7 @@ func newProxyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy",
 		Short: "Configure the Envoy in the same pod from a ProxyServer",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.ConfigFile == "" && (o.Namespace == "" || o.Name == "") {
 				return errors.New("name the ProxyServer: set --namespace and --proxy-name, or --config-file")
@@ -73,7 +73,7 @@ func newProxyBootstrapCommand() *cobra.Command {
 		Short: "Write Envoy's bootstrap, with the number of connections that this machine allows",
 		Long: "Writes Envoy's bootstrap. The maximum number of connections is derived from this process's limit of open files, and from\n" +
 			"Envoy's memory limit in the environment variable " + bootstrap.MemoryLimitVariable + " (bytes; unset: no limit).",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := f.bootstrap()
 			if err != nil {

@@ -30,7 +30,7 @@ func newRenderCommand() *cobra.Command {
 			"Exit code: 0 if all of it would be applied, 1 if not, 2 if files or flags cannot be read.",
 		Example: "  oooi render -f infra.yaml -f hostedcluster.yaml -f namespace.yaml\n" +
 			"  oooi render --openshift-dns -f dnsservers.yaml -f dns-default.yaml",
-		Args: cobra.NoArgs,
+		Args: filesByFlag,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, ok := map[string]func(io.Writer, []runtime.ApplyConfiguration) error{"yaml": render.YAML, "json": render.JSON}[output]
 			if !ok {

@@ -28,7 +28,7 @@ func newUICommand() *cobra.Command {
 			"secret, which is new each time.\n\n" +
 			"Exit code: 0 if it was ended, 2 if it cannot serve.",
 		Example: "  oooi ui",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	cluster := bindCluster(cmd)
 	cmd.Flags().Uint16Var(&port, "port", 0, "port to listen on (default: any that is free)")
