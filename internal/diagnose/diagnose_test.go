@@ -12,6 +12,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -89,6 +90,24 @@ func breaks(f *Facts, kind, reason string) {
 		if c := &f.Infra.Status.Conditions[i]; c.Type == kind {
 			c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, "somebody broke it"
 		}
+	}
+}
+
+// An object that is there does not serve yet: its pods may never have started, or nobody may have looked at it.
+func TestAServiceIsNotSaidToServeBeforeItsCondition(t *testing.T) {
+	for name, kind := range map[string]string{"dhcp": v1alpha1.ConditionDHCPReady, "names": v1alpha1.ConditionDNSReady, "proxy": v1alpha1.ConditionProxyReady} {
+		f := joined()
+		judged := func() step.Step {
+			all := Services(f)
+			return all[slices.IndexFunc(all, func(s step.Step) bool { return s.Name == name })]
+		}
+		g := NewWithT(t)
+		g.Expect(judged().Outcome).To(Equal(step.OK), name)
+		c := meta.FindStatusCondition(f.Infra.Status.Conditions, kind)
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotReported", "it has not reported yet"
+		g.Expect(judged()).To(And(HaveField("Outcome", step.Warn), HaveField("Says", kind+" is Unknown (NotReported): it has not reported yet")), name)
+		f.Infra.Status.Conditions = nil
+		g.Expect(judged()).To(And(HaveField("Outcome", step.Fail), HaveField("Says", HaveSuffix("the Infra has no condition "+kind)), HaveField("Do", ContainSubstring("oooi check"))), name)
 	}
 }
 

@@ -53,10 +53,23 @@ func on(enabled *bool) bool { return ptr.Deref(enabled, true) }
 
 // told repeats a condition, whose message says what to do.
 func told(cause string, c *metav1.Condition) step.Step {
-	if c.Reason == "Progressing" || c.Reason == "WaitingForControlPlane" {
-		return waits("%s is False (%s): %s", c.Type, c.Reason, c.Message)
+	if c.Status == metav1.ConditionUnknown || c.Reason == "Progressing" || c.Reason == "WaitingForControlPlane" {
+		return waits("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message)
 	}
 	return fail(cause, "do what that says; docs/reference/findings.md explains "+c.Reason, "%s is False (%s): %s", c.Type, c.Reason, c.Message)
+}
+
+// down is what the Infra's condition has against a service. That its object is there is no sign that it serves: its pods may not have
+// reported, and while the operator does not run nobody writes the condition.
+func (f Facts) down(cause, kind string) *step.Step {
+	c := meta.FindStatusCondition(f.Infra.Status.Conditions, kind)
+	switch {
+	case c == nil:
+		return new(fail(cause, "see whether the operator runs: oooi check", "the operator has not said yet whether it serves: the Infra has no condition %s", kind))
+	case c.Status == metav1.ConditionTrue || c.Reason == poolExhausted:
+		return nil
+	}
+	return new(told(cause, c))
 }
 
 // missing is a child that ought to be there; what holds the Infra back explains it.
@@ -79,8 +92,8 @@ func dhcpServes(f Facts) step.Step {
 	case d.Is == nil:
 		return skip("DHCP is disabled: workers get their addresses elsewhere")
 	}
-	if c := broken(f, v1alpha1.ConditionDHCPReady); c != nil && c.Reason != poolExhausted {
-		return told(dhcpDown, c)
+	if s := f.down(dhcpDown, v1alpha1.ConditionDHCPReady); s != nil {
+		return *s
 	}
 	return ok("DHCP serves at %s", serving(f.DHCP.Is.Status.Instances))
 }
@@ -108,8 +121,8 @@ func namesServed(f Facts) step.Step {
 	case d.Is == nil:
 		return skip("DNS is disabled: workers resolve names elsewhere")
 	}
-	if c := broken(f, v1alpha1.ConditionDNSReady); c != nil {
-		return told(dnsDown, c)
+	if s := f.down(dnsDown, v1alpha1.ConditionDNSReady); s != nil {
+		return *s
 	}
 	if moved := f.moved(); moved != "" {
 		return fail(endpointMoved, f.unpause(), "%s", moved)
@@ -177,8 +190,8 @@ func proxyServes(f Facts) step.Step {
 	case p.Is == nil:
 		return skip("the proxy is disabled: workers reach the control plane by another way")
 	}
-	if c := broken(f, v1alpha1.ConditionProxyReady); c != nil {
-		return told(proxyDown, c)
+	if s := f.down(proxyDown, v1alpha1.ConditionProxyReady); s != nil {
+		return *s
 	}
 	for _, e := range f.Infra.Status.Endpoints {
 		for _, host := range e.Hostnames {

@@ -100,6 +100,9 @@ func drawPool(to io.Writer, p Pool) {
 // Counted says how full a pool is.
 func (p Pool) Counted() string {
 	text := fmt.Sprintf("%d of %d addresses leased", p.Count[Leased], p.Size)
+	if p.Size == 0 { // no server is planned with an empty pool
+		text = fmt.Sprintf("%d addresses leased; DHCP has not reported of how many", p.Count[Leased])
+	}
 	for _, use := range []Use{Declined, Reserved} {
 		if n := p.Count[use]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, use)

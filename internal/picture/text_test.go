@@ -36,6 +36,13 @@ func TestATerminalGetsOnlyPrintableText(t *testing.T) {
 	}
 }
 
+// A pool of which DHCP has not said how large it is, is not one without an address.
+func TestAPoolIsNotEmptyBeforeItIsReported(t *testing.T) {
+	f := healthy(3)
+	f.DHCP.Is.Status.PoolSize = 0
+	NewWithT(t).Expect(text(t, f)).To(ContainSubstring(": 3 addresses leased; DHCP has not reported of how many\n"))
+}
+
 func TestEachWorkerHasARow(t *testing.T) {
 	g, p := NewWithT(t), picture.Of(healthy(500))
 	g.Expect(p.Workers).To(HaveLen(500))
