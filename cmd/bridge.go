@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -156,7 +154,7 @@ func (o *bridgeOrder) apply(cmd *cobra.Command, cluster *clusterFlags) error {
 		to = cmd.ErrOrStderr()
 	}
 	told := func(what string) { fmt.Fprintln(to, what, done) }
-	return explained(o.Apply(cmd.Context(), api, quiet, told, options...))
+	return o.Apply(cmd.Context(), api, quiet, told, options...)
 }
 
 // contentOf a file for a Secret, which can have at most 1 MiB (k8s.io/api/core/v1.MaxSecretSize).
@@ -192,7 +190,7 @@ func newBridgeStatusCommand() *cobra.Command {
 		}
 		standing, err := standingOf(cmd.Context(), cluster, cmd.ErrOrStderr(), args[0])
 		if err != nil {
-			return asUnusable(explained(err))
+			return asUnusable(err)
 		}
 		if err := write(cmd.OutOrStdout(), standing, time.Now()); err != nil || standing.Ready {
 			return err
@@ -220,15 +218,4 @@ func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, 
 		seen, err = bridgecli.SeeAhead(ctx, api, b, seen)
 	}
 	return bridgecli.Of(b, seen), err
-}
-
-// explained adds what to do if the cluster does not know the kind, or if somebody else writes a field.
-func explained(err error) error {
-	switch {
-	case meta.IsNoMatchError(err):
-		return fmt.Errorf("%w; install the operator's CRDs first", err)
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w; another tool wrote these fields: change them with that tool", err)
-	}
-	return err
 }

@@ -55,10 +55,10 @@ func (u *bridgeUpgrade) run(cmd *cobra.Command, cluster *clusterFlags, name stri
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	seen, err := bridgecli.ReadPlatform(cmd.Context(), api, key, u.images)
 	if err != nil {
-		return asUnusable(explained(err))
+		return asUnusable(err)
 	}
 	if seen.Asked, err = bridgecli.LookUp(cmd.Context(), api, seen, u.to); err != nil {
-		return asUnusable(explained(err))
+		return asUnusable(err)
 	}
 	steps := seen.Upgrade(u.to)
 	if err := bridgecli.StepsTable(cmd.OutOrStdout(), steps); err != nil {
@@ -83,7 +83,7 @@ func (u *bridgeUpgrade) start(cmd *cobra.Command, api client.Client, b *dpuv1.DP
 	changed := b.DeepCopy()
 	changed.Spec.OCPReleaseImage = dpuv1.ReleaseImage(u.to)
 	if err := api.Patch(cmd.Context(), changed, client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{})); err != nil {
-		return explained(fmt.Errorf("setting ocpReleaseImage of DPUHCPBridge %s/%s: %w", b.Namespace, b.Name, err))
+		return fmt.Errorf("setting ocpReleaseImage of DPUHCPBridge %s/%s: %w", b.Namespace, b.Name, err)
 	}
 	_, err := io.WriteString(cmd.OutOrStdout(), "ocpReleaseImage is set; follow it with: oooi bridge status "+b.Name+" -n "+b.Namespace+"\n")
 	return err

@@ -91,6 +91,9 @@ type naming struct {
 // RoundTrip implements http.RoundTripper.
 func (n naming) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := n.next.RoundTrip(r)
+	if err == nil && isPage(answer) {
+		return nil, n.notTheAPIServer(answer)
+	}
 	if end, ends := r.Context().Deadline(); err != nil && ends && !time.Now().Before(end) {
 		return nil, fmt.Errorf("no answer from %s in time, though it may take connections: look at the API server and at the load balancer or proxy before it: %w", n.apiServer, err)
 	}

@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"testing"
 
@@ -30,10 +33,7 @@ func TestAnAPIServerThatNeverAnswersIsNamed(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { silent.Close() })
 	at := "http://" + silent.Addr().String()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	NewWithT(t).Expect(clientcmd.WriteToFile(api.Config{
-		Clusters: map[string]*api.Cluster{"a": {Server: at}}, Contexts: map[string]*api.Context{"a": {Cluster: "a"}}, CurrentContext: "a",
-	}, file)).To(Succeed())
+	file := kubeconfigFor(t, at)
 	for _, command := range [][]string{{"status", "c1"}, {"diagnose", "c1"}, {"leases", "list"}, {"sysdump", "-o", filepath.Join(t.TempDir(), "dump")}, {"bridge", "status", "b"}} {
 		t.Run(command[0], func(t *testing.T) {
 			t.Parallel()
@@ -46,4 +46,57 @@ func TestAnAPIServerThatNeverAnswersIsNamed(t *testing.T) {
 			NewWithT(t).Eventually(ended).WithTimeout(5 * tellsKindsWithin).Should(Receive(MatchError(ContainSubstring("no answer from " + at + " in time"))))
 		})
 	}
+}
+
+func kubeconfigFor(t *testing.T, server string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "kubeconfig")
+	NewWithT(t).Expect(clientcmd.WriteToFile(api.Config{
+		Clusters: map[string]*api.Cluster{"a": {Server: server}}, Contexts: map[string]*api.Context{"a": {Cluster: "a"}}, CurrentContext: "a",
+	}, file)).To(Succeed())
+	return file
+}
+
+// What stands before an API server answers in its place, and after oc logout a kubeconfig has no credentials: neither is told in client-go's words alone.
+func TestWhoAnswersInsteadOfTheAPIServerIsNamed(t *testing.T) {
+	const version, status = `{"gitVersion": "v1.36.3"}`, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "%s", "reason": "%s", "code": %d}`
+	refused := func(message, reason string, code int) answer {
+		return answer{code, "application/json", fmt.Sprintf(status, message, reason, code)}
+	}
+	for name, c := range map[string]struct {
+		answer
+		says string
+	}{
+		"a proxy that asks for a login":  {answer{200, "text/html; charset=utf-8", "<html><head><title>\nBank login </title>"}, `a web page with HTTP status 200, titled "Bank login", came instead of`},
+		"a proxy that refuses":           {answer{403, "text/html", "<h1>Access denied</h1>"}, `HTTP status 403, titled "Access denied", came instead of`},
+		"a load balancer without anyone": {answer{503, "text/html", ""}, "a web page with HTTP status 503 came instead of"},
+		"a token that has expired":       {refused("Unauthorized", "Unauthorized", 401), "you are not logged in, or no longer"},
+		"no token":                       {refused(`forbidden: User \"system:anonymous\" cannot get path \"/api\"`, "Forbidden", 403), "you are not logged in, or no longer"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			says := c.answer
+			if r.URL.Path == "/version" && c.kind == "application/json" { // which OpenShift tells everybody
+				says = answer{200, c.kind, version}
+			}
+			w.Header().Set("Content-Type", says.kind)
+			w.WriteHeader(says.status)
+			_, _ = io.WriteString(w, says.body)
+		}))
+		t.Cleanup(server.Close)
+		file := kubeconfigFor(t, server.URL)
+		for _, command := range [][]string{{"status", "c1"}, {"check"}, {"leases", "list"}, {"sysdump", "-o", filepath.Join(t.TempDir(), "dump")}, {"bridge", "status", "b"}, {"diff", "-f", preflightExamples + "good/isolated.yaml"}} {
+			root := Root()
+			root.SetOut(io.Discard)
+			root.SetErr(io.Discard)
+			root.SetArgs(append(command, "--kubeconfig", file))
+			err := root.ExecuteContext(t.Context())
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)), "%s: %v", name, command)
+			NewWithT(t).Expect(ExitCode(err)).To(Equal(unusable), "%s: %v", name, command)
+		}
+	}
+}
+
+type answer struct {
+	status     int
+	kind, body string
 }

@@ -39,7 +39,7 @@ func newCSRExplainCommand() *cobra.Command {
 		}
 		report, err := reportOn(cmd, cluster, bridge, args[0])
 		if err != nil {
-			return asUnusable(explained(err))
+			return asUnusable(err)
 		}
 		if err := write(cmd.OutOrStdout(), report); err != nil || report.Approve {
 			return err

@@ -43,7 +43,7 @@ func newDiagnoseCommand() *cobra.Command {
 		}
 		steps, err := diagnosed(cmd, cluster, args[0])
 		if err != nil {
-			return asUnusable(explained(err))
+			return asUnusable(err)
 		}
 		if err := write(cmd.OutOrStdout(), steps); err != nil || step.Worst(steps) != step.Fail {
 			return err

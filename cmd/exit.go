@@ -8,6 +8,9 @@ type exit struct {
 	code int
 }
 
+// Unwrap gives the error without the code.
+func (e exit) Unwrap() error { return e.error }
+
 // ExitCode of an error; 1 if it has none.
 func ExitCode(err error) int {
 	if e := (exit{}); errors.As(err, &e) {

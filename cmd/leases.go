@@ -65,7 +65,7 @@ func (f *leaseFlags) pools(cmd *cobra.Command) (pools []leasecli.Pool, api clien
 		return nil, nil, err
 	}
 	pools, err = leasecli.InCluster(cmd.Context(), api, namespace, f.server)
-	return pools, api, explained(err)
+	return pools, api, err
 }
 
 func newLeasesListCommand() *cobra.Command {

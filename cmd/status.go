@@ -30,7 +30,7 @@ func newStatusCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		page, err := pageOf(cmd, cluster, args[0])
 		if err != nil {
-			return asUnusable(explained(err))
+			return asUnusable(err)
 		}
 		if err := picture.Text(cmd.OutOrStdout(), page); err != nil || page.Ready == step.OK {
 			return err

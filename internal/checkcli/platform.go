@@ -2,10 +2,12 @@ package checkcli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,14 +30,17 @@ var undeclared = []schema.GroupVersionKind{
 	{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
 }
 
-// apis asks which of the kinds that a cluster may lack are served.
-func (r *Reader) apis() step.Read[[]check.API] {
+// apis asks which of the kinds that a cluster may lack are served. It fails for who is not logged in: every user may ask this.
+func (r *Reader) apis() (step.Read[[]check.API], error) {
 	groups, resources, err := r.discovery.ServerGroupsAndResources()
 	if discovery.IsGroupDiscoveryFailedError(err) { // an aggregated API that is down is none of ours, or its kinds are missing
 		err = nil
 	}
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return step.Read[[]check.API]{}, fmt.Errorf("asking which kinds are served: %w", err)
+	}
 	if err != nil {
-		return step.Read[[]check.API]{Unread: "asking which kinds are served: " + err.Error()}
+		return step.Read[[]check.API]{Unread: "asking which kinds are served: " + err.Error()}, nil
 	}
 	kinds := slices.Clone(undeclared)
 	for _, kind := range observe.NewKinds(true, true).All() {
@@ -47,7 +52,7 @@ func (r *Reader) apis() step.Read[[]check.API] {
 	for _, kind := range kinds {
 		all = append(all, check.API{GroupVersionKind: kind, Served: serves(resources, kind), Others: others(groups, kind)})
 	}
-	return step.Read[[]check.API]{Is: all}
+	return step.Read[[]check.API]{Is: all}, nil
 }
 
 func serves(all []*metav1.APIResourceList, kind schema.GroupVersionKind) bool {

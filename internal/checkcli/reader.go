@@ -91,7 +91,10 @@ func (r *Reader) platform(ctx context.Context) (check.Facts, error) {
 		return f, fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	f.Kubernetes, f.Now = is.GitVersion, r.apiServer.NowOr(time.Now())
-	f.APIs, f.Versions, f.CRDs = r.apis(), r.versions(ctx), r.crds(ctx)
+	if f.APIs, err = r.apis(); err != nil {
+		return f, err
+	}
+	f.Versions, f.CRDs = r.versions(ctx), r.crds(ctx)
 	return f, nil
 }
 
