@@ -103,7 +103,11 @@ func fail(do, says string, args ...any) step.Step {
 }
 
 func unread(what, why string) step.Step {
-	return step.Step{Outcome: step.Unread, Says: what + ": " + why, Do: "have an administrator bind ClusterRole oooi-check to you, or run it as somebody who may", See: rights}
+	do := step.Again
+	if strings.Contains(why, step.MayNot) {
+		do = "have an administrator bind ClusterRole oooi-check to you, or run it as somebody who may"
+	}
+	return step.Step{Outcome: step.Unread, Says: what + ": " + why, Do: do, See: rights}
 }
 
 func one(s step.Step) []step.Step { return []step.Step{s} }

@@ -105,7 +105,8 @@ func TestAStepSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			f.Bridges.Is = []check.Bridge{bridge("", "")}
 		}, "dpf", "DPUHCPBridge clusters/dpu1 connects its DPUs", "DOCA Platform", step.Fail},
 		"a version is told":   {func(f *check.Facts) { f.Versions = map[string]string{"dpf": "v26.4.1"} }, "dpf", "DPF v26.4.1 is installed", "", step.OK},
-		"kinds are not known": {func(f *check.Facts) { f.APIs = step.Read[[]check.API]{Unread: "it did not answer"} }, "hypershift", "HyperShift: it did not answer", "oooi-check", step.Unread},
+		"kinds are not known": {func(f *check.Facts) { f.APIs = step.Read[[]check.API]{Unread: "it did not answer"} }, "hypershift", "HyperShift: it did not answer", "it is no matter of rights", step.Unread},
+		"kinds are forbidden": {func(f *check.Facts) { f.APIs = step.Read[[]check.API]{Unread: "you may not list kinds"} }, "hypershift", "HyperShift: you may not list kinds", "oooi-check", step.Unread},
 
 		"no pod is available": {func(f *check.Facts) {
 			f.Deployment.Is.Status.AvailableReplicas, f.PodWaits = 0, "pod p: ImagePullBackOff"

@@ -108,7 +108,7 @@ func why(right check.Right, err error) string {
 	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return ""
 	case apierrors.IsForbidden(err):
-		return "you may not " + right.String()
+		return step.MayNot + right.String()
 	}
 	return fmt.Sprintf("%s: %v", right, err)
 }

@@ -52,7 +52,7 @@ func (r *Reader) served(ctx context.Context, w *admissionregistrationv1.Validati
 	}
 	forward := check.Right{Verb: "create", Resource: "pods/portforward", Namespace: to.Namespace}
 	if may, err := r.may(ctx, forward, nil); err == nil && !may { // client-go's forwarder does not tell a refusal from other errors
-		return step.Read[[][]byte]{Unread: "you may not " + forward.String()}
+		return step.Read[[][]byte]{Unread: step.MayNot + forward.String()}
 	}
 	chain, err := r.throughPod(ctx, service.Is, port)
 	return read(chain, forward, err)

@@ -196,5 +196,9 @@ func waits(says string, args ...any) step.Step {
 }
 
 func unread(what, why string) step.Step {
-	return step.Step{Outcome: step.Unread, Says: what + " not read: " + why, Do: "have an administrator grant you that right, or run this as somebody who has it", See: Page + rights}
+	do := step.Again
+	if strings.Contains(why, step.MayNot) {
+		do = "have an administrator grant you that right, or run this as somebody who has it"
+	}
+	return step.Step{Outcome: step.Unread, Says: what + " not read: " + why, Do: do, See: Page + rights}
 }

@@ -111,6 +111,18 @@ func TestAServiceIsNotSaidToServeBeforeItsCondition(t *testing.T) {
 	}
 }
 
+// A right is advised to whom it would help.
+func TestOnlyAMissingRightIsAskedFor(t *testing.T) {
+	for why, do := range map[string]string{
+		"you may not get dhcpservers in namespace clusters":    "have an administrator grant you that right, or run this as somebody who has it",
+		"the server is currently unable to handle the request": step.Again,
+	} {
+		f := joined()
+		f.DHCP.Is, f.DHCP.Unread = nil, why
+		NewWithT(t).Expect(dhcpServes(f)).To(And(HaveField("Outcome", step.Unread), HaveField("Do", do)), why)
+	}
+}
+
 // broken has a way to each cause.
 var brokenBy = map[string]func(*Facts){
 	"booting":     func(f *Facts) { unleased(f); f.Machines.Is[0].Started = ago(10 * time.Second) },

@@ -245,7 +245,7 @@ func why(err error, right, namespace string) string {
 	case err == nil:
 		return ""
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("you may not %s %s", right, where)
+		return step.MayNot + right + " " + where
 	case meta.IsNoMatchError(err):
 		return "the cluster does not serve them"
 	}

@@ -36,6 +36,12 @@ const (
 // severity orders outcomes.
 var severity = []Outcome{Skip, OK, Warn, Unread, Fail}
 
+// MayNot begins, in what says why something is unread, the right that the caller lacks.
+const MayNot = "you may not "
+
+// Again is what to do about what is unread for another reason: a right would not help.
+const Again = "it is no matter of rights: look at what it says, and run this again"
+
 // Step is one thing that was looked at.
 type Step struct {
 	// Name is what scripts select by, in lower case with dashes. It does not change from version to version.
