@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
 )
 
 // Whoever has no kubeconfig is told where it was looked for, and nothing that does not help.
@@ -99,4 +101,25 @@ func TestWhoAnswersInsteadOfTheAPIServerIsNamed(t *testing.T) {
 type answer struct {
 	status     int
 	kind, body string
+}
+
+// An answer that is cut is one line, and not also one of client-go's log.
+func TestAPersonIsSparedTheLog(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "{")
+	}))
+	t.Cleanup(server.Close)
+	var log bytes.Buffer
+	klog.ClearLogger()
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	t.Cleanup(func() { klog.LogToStderr(true); klog.ClearLogger() })
+	root := Root()
+	root.SetArgs([]string{"status", "c1", "--kubeconfig", kubeconfigFor(t, server.URL)})
+	g.Expect(root.ExecuteContext(t.Context())).To(MatchError(ContainSubstring("unexpected EOF")))
+	klog.Flush()
+	g.Expect(log.String()).To(BeEmpty())
 }

@@ -4,15 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/klog/v2"
 )
 
-// explaining has a person told what to do about the errors of a command and of those below it.
+// explaining has a person told what to do about the errors of a command and of those below it. client-go's log, which names its own source lines,
+// is for services: what it has to say of a request is in the error, too.
 func explaining(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return explained(run(cmd, args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		klog.SetLogger(logr.Discard())
+		return explained(run(cmd, args))
+	}
 	for _, sub := range cmd.Commands() {
 		explaining(sub)
 	}
