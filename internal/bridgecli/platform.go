@@ -34,13 +34,17 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 	hc, management := &unstructured.Unstructured{}, &configv1.ClusterVersion{}
 	hc.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedCluster"))
 	for _, read := range []struct {
+		kind string
 		key  types.NamespacedName
 		into client.Object
 		must bool // without it nothing can be said; of the others, a step says that they were not read
-	}{{key, hc, true}, {images, mapping, true}, {supportedVersions, supported, false}, {types.NamespacedName{Name: "version"}, management, false}} {
+	}{
+		{"HostedCluster", key, hc, true}, {"ConfigMap", images, mapping, true}, {"ConfigMap", supportedVersions, supported, false},
+		{"ClusterVersion", types.NamespacedName{Name: "version"}, management, false},
+	} {
 		err := ifThere(api.Get(ctx, read.key, read.into))
 		if err != nil && (read.must || !apierrors.IsForbidden(err)) {
-			return p, fmt.Errorf("reading %T %s: %w", read.into, read.key, err)
+			return p, fmt.Errorf("reading %s %s: %w", read.kind, read.key, err)
 		}
 	}
 	if management.Name != "" {

@@ -97,7 +97,7 @@ func applied(ctx context.Context, o *observe.Observer, before, after []runtime.A
 		}
 		id := identity(object)
 		if err := o.Reader.Get(ctx, id, live); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading %T %s: %w", live, id, err)
+			return nil, fmt.Errorf("reading %s %s: %w", observe.KindOf(live), id, err)
 		} else if apierrors.IsNotFound(err) {
 			live = empty(object)
 		}
@@ -107,7 +107,7 @@ func applied(ctx context.Context, o *observe.Observer, before, after []runtime.A
 		}
 		next := empty(object)
 		if err := json.Unmarshal(text, next); err != nil {
-			return nil, fmt.Errorf("merging %T %s: %w", live, id, err)
+			return nil, fmt.Errorf("merging %s %s: %w", observe.KindOf(live), id, err)
 		}
 		all = append(all, next)
 	}

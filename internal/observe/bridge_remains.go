@@ -101,7 +101,7 @@ func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []brid
 	}
 	for _, of := range lists {
 		if err := o.unlessAbsent(ctx, of.list, o.Live.List(ctx, of.list, madeFor(b), of.namespace)); err != nil {
-			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", of.list, b.Namespace, b.Name, err)
+			return nil, fmt.Errorf("listing %s of bridge %s/%s: %w", KindOf(of.list), b.Namespace, b.Name, err)
 		}
 		_ = meta.EachListItem(of.list, func(object runtime.Object) error {
 			all = append(all, object.(bridge.Object))
@@ -119,7 +119,7 @@ func live[T any, P interface {
 	object := P(new(T))
 	read := o.Live.Get(ctx, key, object)
 	if err := o.unlessAbsent(ctx, object, read); err != nil {
-		return nil, fmt.Errorf("reading %T %s: %w", object, key, err)
+		return nil, fmt.Errorf("reading %s %s: %w", KindOf(object), key, err)
 	}
 	if read != nil {
 		return nil, nil

@@ -258,7 +258,7 @@ func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...
 		case err == nil:
 			all[c.Name] = server
 		case !apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("reading %T %s: %w", server, key, err)
+			return nil, fmt.Errorf("reading %s %s: %w", KindOf(server), key, err)
 		}
 	}
 	return all, nil
@@ -318,7 +318,7 @@ func list[T any, P interface {
 		return nil, nil
 	}
 	if err := o.Reader.List(ctx, all, append(more, client.InNamespace(namespace))...); err != nil {
-		return nil, fmt.Errorf("listing %T of namespace %s: %w", all, namespace, err)
+		return nil, fmt.Errorf("listing %s of namespace %s: %w", KindOf(all), namespace, err)
 	}
 	return all, nil
 }

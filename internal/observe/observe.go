@@ -4,8 +4,10 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +38,11 @@ type Observer struct {
 	Now func() time.Time
 }
 
+// KindOf names an object's kind to a person; a list's ends in List.
+func KindOf(object runtime.Object) string {
+	return cmp.Or(object.GetObjectKind().GroupVersionKind().Kind, reflect.TypeOf(object).Elem().Name())
+}
+
 // get reads one object; nil if the object or its kind does not exist.
 func get[T any, P interface {
 	*T
@@ -50,7 +57,7 @@ func get[T any, P interface {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %T %s: %w", object, key, err)
+		return nil, fmt.Errorf("reading %s %s: %w", KindOf(object), key, err)
 	}
 	return object, nil
 }
