@@ -23,6 +23,16 @@ func had() Lease {
 	}
 }
 
+// An admin pastes what a switch or Windows shows.
+func TestAHardwareAddressIsFoundInEachNotation(t *testing.T) {
+	l := had()
+	l.Client.MAC = "52:54:00:00:00:0a"
+	for _, who := range []string{"52:54:00:00:00:0a", "52-54-00-00-00-0A", "5254.0000.000a", "52:54:00:00:00:0A"} {
+		NewWithT(t).Expect(Matching([]Lease{l}, who)).To(HaveLen(1), who)
+	}
+	NewWithT(t).Expect(Matching([]Lease{l}, "52-54-00-00-00-0b")).To(BeEmpty())
+}
+
 func TestWhoHadAnAddress(t *testing.T) {
 	released, unknown, full, fresh := had(), had(), had(), had()
 	released.State = lease.Released

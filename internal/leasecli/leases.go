@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -36,9 +37,12 @@ func Matching(leases []Lease, who string) []Lease {
 	return slices.DeleteFunc(slices.Clone(leases), func(l Lease) bool { return !names(who, l.IP, l.Client, l.ClientID, l.Hostname, l.VM) })
 }
 
+// names takes a hardware address as switches, Windows and Linux write it, too: 5254.0000.0001, 52-54-00-00-00-01 or 52:54:00:00:00:01.
 func names(who string, of netip.Addr, client lease.Client, id, hostname string, vm lease.VM) bool {
 	ip, _ := netip.ParseAddr(who)
-	return of == ip || slices.Contains([]string{client.MAC, client.ID, id, hostname, vm.Name, vm.Namespace + "/" + vm.Name}, strings.ToLower(who))
+	hardware, _ := net.ParseMAC(who)
+	return of == ip || len(hardware) > 0 && slices.Contains([]string{client.MAC, client.ID, id}, hardware.String()) ||
+		slices.Contains([]string{client.MAC, client.ID, id, hostname, vm.Name, vm.Namespace + "/" + vm.Name}, strings.ToLower(who))
 }
 
 // Table writes leases for people, as of a time.
