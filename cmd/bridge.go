@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,10 @@ func newBridgeCommand() *cobra.Command {
 
 // oneName checks that there is one argument, and that all required flags are given.
 func oneName(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
+	switch {
+	case len(args) > 1: // one may be of a flag that takes its value only after =, as in --flannel-enabled false
+		return asUnusable(fmt.Errorf("give one name, not %d (%s): %s", len(args), strings.Join(args, ", "), cmd.UseLine()))
+	case len(args) == 0 || args[0] == "":
 		return asUnusable(fmt.Errorf("give one name: %s", cmd.UseLine()))
 	}
 	return asUnusable(cmd.ValidateRequiredFlags())

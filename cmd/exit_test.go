@@ -24,6 +24,9 @@ func TestWhatCannotBeUnderstoodEndsWithTwo(t *testing.T) {
 		{[]string{"render", "-f", "a.yaml", "b.yaml"}, "b.yaml: give each file with -f"},
 		{[]string{"render"}, `required flag(s) "filename" not set`},
 		{[]string{"ui", "c1"}, `"c1" is not expected: oooi ui [flags]`},
+		{[]string{"status", ""}, "give one name: oooi status INFRA [flags]"},
+		{[]string{"leases", "show", ""}, "give one name: oooi leases show IP|MAC|NAME [flags]"},
+		{[]string{"status", "c1", "c2"}, "give one name, not 2 (c1, c2): oooi status INFRA [flags]"},
 		{[]string{"render", "-f", "/absent"}, "stat /absent: no such file or directory"},
 		{[]string{"render", "-f", "testdata/moving/infra.yaml", "-o", "text"}, "--output text: write yaml or json"},
 	} {
