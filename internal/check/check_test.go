@@ -100,6 +100,7 @@ func TestAStepSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			unserved("metallb.io")(f)
 			f.Bridges.Is = []check.Bridge{bridge("", "")}
 		}, "metallb", "needed only", "", step.Skip},
+		"another namespace has the Infras": {func(f *check.Facts) { f.Only, f.Infras.Is = "typo", nil }, "infra", "there is no Infra in namespace typo, to which -n restricts this", "", step.Skip},
 		"DPF is missed by a bridge": {func(f *check.Facts) {
 			unserved("provisioning.dpu.nvidia.com")(f)
 			f.Bridges.Is = []check.Bridge{bridge("", "")}

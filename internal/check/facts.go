@@ -25,6 +25,8 @@ type Facts struct {
 	CLI string
 	// Namespace of the operator.
 	Namespace string
+	// Only is the namespace whose Infras and bridges were read; empty: all.
+	Only string
 
 	// Kubernetes is the API server's version, e.g. v1.36.3.
 	Kubernetes string

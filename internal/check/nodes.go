@@ -44,7 +44,7 @@ func nodes(f Facts) (all []step.Step) {
 	}
 	switch {
 	case len(f.Infras.Is) == 0:
-		return one(skip("which nodes have the VLANs is not checked: there is no Infra yet"))
+		return one(skip("which nodes have the VLANs is not checked: %s", f.none("Infra")))
 	case good > 0:
 		all = append(all, ok("the pods of %d Infras find Ready nodes that have their VLAN, as far as node selectors say", good))
 	}

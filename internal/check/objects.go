@@ -28,7 +28,7 @@ func infraReady(f Facts) (all []step.Step) {
 	}
 	switch {
 	case len(f.Infras.Is) == 0:
-		return one(skip("there is no Infra yet"))
+		return one(skip("%s", f.none("Infra")))
 	case good > 0:
 		all = append(all, ok("%d of %d Infras are Ready", good, len(f.Infras.Is)))
 	}
@@ -55,6 +55,14 @@ func readiness(infra *v1alpha1.Infra) step.Step {
 	return step.Step{Outcome: step.OK}
 }
 
+// none says that there is no object of a kind where it was looked for.
+func (f Facts) none(kind string) string {
+	if f.Only != "" {
+		return "there is no " + kind + " in namespace " + f.Only + ", to which -n restricts this"
+	}
+	return "there is no " + kind
+}
+
 func bridgeReady(f Facts) (all []step.Step) {
 	switch {
 	case f.Bridges.Unread != "":
@@ -62,7 +70,7 @@ func bridgeReady(f Facts) (all []step.Step) {
 	case f.lacksCRD("dpuhcpbridges." + names.BridgeGroup):
 		return one(skip("bridges are not checked: their CRD is missing"))
 	case len(f.Bridges.Is) == 0:
-		return one(skip("there is no DPUHCPBridge"))
+		return one(skip("%s", f.none("DPUHCPBridge")))
 	}
 	good := 0
 	for _, b := range f.Bridges.Is {

@@ -85,7 +85,7 @@ func (r *Reader) Installed(ctx context.Context) (check.Facts, error) {
 
 // platform reads the cluster, and the CRDs.
 func (r *Reader) platform(ctx context.Context) (check.Facts, error) {
-	f := check.Facts{CLI: r.Version, Namespace: r.Namespace}
+	f := check.Facts{CLI: r.Version, Namespace: r.Namespace, Only: r.Only}
 	is, err := r.discovery.ServerVersion()
 	if err != nil {
 		return f, fmt.Errorf("asking the API server for its version: %w", err)
