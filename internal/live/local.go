@@ -50,6 +50,10 @@ func Private(secret string, hosts []string, next http.Handler) http.Handler {
 			http.Error(w, "open the address that oooi ui has printed", http.StatusNotFound)
 			return
 		}
+		if r.URL.Path == "/"+secret { // a terminal's selection leaves out the last slash
+			http.Redirect(w, r, "/"+secret+"/", http.StatusTemporaryRedirect)
+			return
+		}
 		inner.ServeHTTP(w, r)
 	})
 }
