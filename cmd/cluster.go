@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/controller"
 )
 
@@ -118,6 +120,16 @@ func kindsOf(config *rest.Config) (meta.RESTMapper, error) {
 		return nil, err
 	}
 	return apiutil.NewDynamicRESTMapper(asking, by)
+}
+
+// loggedIn fails for who has no credentials that hold. The version is told to everybody; which kinds there are, to every user (ClusterRole
+// system:discovery). What else is wrong shows where it matters.
+func loggedIn(api client.Client) error {
+	_, err := api.RESTMapper().RESTMapping(v1alpha1.GroupVersion.WithKind("Infra").GroupKind())
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("asking which kinds are served: %w", err)
+	}
+	return nil
 }
 
 // rest is how to connect to the cluster, whose warnings are written once each.

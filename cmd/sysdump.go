@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/sysdump"
 )
 
@@ -58,9 +56,8 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 	if err != nil {
 		return asUnusable(fmt.Errorf("reaching the cluster: %w", err))
 	}
-	// The version is told to everybody; what kinds there are, to every user (ClusterRole system:discovery).
-	if _, err := api.RESTMapper().RESTMapping(v1alpha1.GroupVersion.WithKind("Infra").GroupKind()); apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return asUnusable(fmt.Errorf("asking which kinds are served: %w", err))
+	if err := loggedIn(api); err != nil {
+		return asUnusable(err)
 	}
 	file, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -31,6 +31,7 @@ func newUICommand() *cobra.Command {
 		Args:    noArguments,
 	}
 	cluster := bindCluster(cmd)
+	cmd.Flags().Lookup("namespace").Usage = "namespace to show if you may not list Infras in all (default: the context's)"
 	cmd.Flags().Uint16Var(&port, "port", 0, "port to listen on (default: any that is free)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return asUnusable(serveUI(cmd, cluster, port)) }
 	return cmd
@@ -48,9 +49,16 @@ func serveUI(cmd *cobra.Command, cluster *clusterFlags, port uint16) error {
 	apiServer := clock.New()
 	config.Wrap(apiServer.Listen)
 	config.QPS = -1 // a page takes a dozen requests; the API server's own priority and fairness is the limit
-	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+	kinds, err := kindsOf(config)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	api, err := client.New(config, client.Options{Scheme: controller.Scheme(), Mapper: kinds})
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := loggedIn(api); err != nil {
+		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 	if err != nil {
