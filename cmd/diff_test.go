@@ -33,7 +33,7 @@ func TestADiffSaysWhatAnApplyChanges(t *testing.T) {
 	s.Expect(s.runs("kubectl apply -f infra.yaml; oooi diff -f infra.yaml; echo code $?")).To(And(ContainSubstring("Nothing changes."), HaveSuffix("code 0\n")))
 	for command, says := range map[string]string{
 		"sed 's/cidr: .*/cidr: nonsense/' infra.yaml | oooi diff -f -": "the API server would refuse Infra c1",
-		"sed 's/cidr: /cidrs: /' infra.yaml | oooi diff -f -":          "cidrs",
+		"sed 's/cidr: /cidrs: /' infra.yaml | oooi diff -f -":          "the API server would refuse Infra c1: unknown field \"spec.networkConfig.cidrs\"",
 		"oooi diff":                       "say what you want to apply, with -f FILE",
 		"oooi diff -f infra.yaml -o yaml": "write table or json",
 		"oooi diff -f missing.yaml":       "missing.yaml: no such file",

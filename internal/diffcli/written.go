@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -146,7 +147,12 @@ func patchedHere(gvk schema.GroupVersionKind, now, patch []byte) (*unstructured.
 	return next, json.Unmarshal(text, &next.Object)
 }
 
+// refused says why. Of a field that its kind does not have, the API server repeats the whole object before it says which (k8s.io/apiserver,
+// pkg/endpoints/handlers/patch.go, applyPatchToCurrentObject).
 func (m Manifest) refused(err error) error {
+	if _, strict, is := strings.Cut(err.Error(), "strict decoding error: "); is {
+		return fmt.Errorf("%s: the API server would refuse %s %s: %s", m.File, m.GetKind(), m.GetName(), strict)
+	}
 	return fmt.Errorf("%s: the API server would refuse %s %s: %w", m.File, m.GetKind(), m.GetName(), err)
 }
 
