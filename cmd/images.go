@@ -41,7 +41,7 @@ func newImagesCommand() *cobra.Command {
 		switch {
 		case !known:
 			return asUnusable(fmt.Errorf("--output %s: write one of %s", output, strings.Join(slices.Sorted(maps.Keys(images.Formats)), ", ")))
-		case format.NeedsMirror && mirror == "":
+		case (format.NeedsMirror || cmd.Flags().Changed("mirror-to")) && mirror == "":
 			return asUnusable(fmt.Errorf("--output %s: say where the images are mirrored, with --mirror-to HOST/PATH", output))
 		}
 		settings = withReleasedImages(settings)
@@ -49,8 +49,8 @@ func newImagesCommand() *cobra.Command {
 		if err != nil {
 			return asUnusable(err)
 		}
-		fmt.Fprint(cmd.OutOrStdout(), list.Write(output))
-		return nil
+		_, err = fmt.Fprint(cmd.OutOrStdout(), list.Write(output))
+		return err
 	}
 	return cmd
 }

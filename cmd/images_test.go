@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -26,10 +27,24 @@ func TestThePageOnAirGapsMirrors(t *testing.T) {
 	s.Expect(s.runs("kubectl get imagetagmirrorset oooi -o jsonpath='{.spec.imageTagMirrors[*].mirrors[*]}'")).To(Equal("registry.example.com/oooi/envoyproxy/envoy"))
 }
 
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A list that is cut off mirrors too little, which shows on the other side of the air gap.
+func TestAListThatIsNotWrittenIsAnError(t *testing.T) {
+	root := Root()
+	root.SetOut(full{})
+	root.SetArgs([]string{"images"})
+	NewWithT(t).Expect(root.Execute()).To(MatchError(syscall.ENOSPC))
+}
+
 func TestImagesSaysWhatItLacks(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"-o yaml", "write one of imageset, list, mapping, mirrorset"},
 		{"-o mapping", "say where the images are mirrored"},
+		{"--mirror-to=", "say where the images are mirrored"}, // of a variable that is not set
 		{"--mirror-to mirror", "is no place in a registry"},
 		{"envoy", `"envoy" is not expected`},
 		{"--to x", "unknown flag"},
