@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	say := func(format string, args ...any) {
 		fmt.Printf("[%6.1f s] %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
 	}
+	go tellOfStalls(say)
 	if err := prepare(say); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
