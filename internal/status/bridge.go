@@ -128,13 +128,15 @@ func joinable(out Outcome, mirror, making, serving []verdict) verdict {
 
 // Ending is the status of a bridge that is being deleted: the progress, and the HostedCluster's conditions, which DPF needs until the last
 // DPU is gone. Once what remains was read and the HostedCluster is gone, so is all that was made for it, and the conditions about either;
-// DPUClusterBound stays to the end.
+// DPUClusterBound stays to the end, and so does what is known of the image, whose copy goes last.
 func Ending(in bridge.Input, read bool, cleanup metav1.ConditionStatus, reason, message string, now time.Time) dpuv1.DPUHCPBridgeStatus {
 	b, mirror := in.Bridge, mirrored(in)
 	status := *b.Status.DeepCopy()
 	if read && len(mirror) == 0 {
 		status.CertificateRequests = nil
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type != dpuv1.ConditionDPUClusterBound })
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool {
+			return c.Type != dpuv1.ConditionDPUClusterBound && c.Type != dpuv1.ConditionBlueFieldContainerImageAvailable
+		})
 	}
 	all := append(mirror,
 		verdict{dpuv1.ConditionHostedClusterCleanup, cleanup, reason, message},

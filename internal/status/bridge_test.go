@@ -18,7 +18,7 @@ import (
 
 func TestAnEndSaysNothingOfWhatIsGone(t *testing.T) {
 	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Name: "b1", Namespace: "dpf", UID: "u1"}}
-	own := []string{dpuv1.ConditionDPUClusterBound, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionReady}
+	own := []string{dpuv1.ConditionDPUClusterBound, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionReady}
 	for _, kind := range own {
 		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Before"})
 	}
@@ -43,7 +43,7 @@ func TestAnEndSaysNothingOfWhatIsGone(t *testing.T) {
 	}
 	g.Expect(told(true, hc)).To(still("EtcdDown"))
 	g.Expect(told(true, hc)).To(ContainElement("EtcdAvailable=NotReported"))
-	g.Expect(told(true, nil)).To(ConsistOf(append(ends, "DPUClusterBound=Before")...))
+	g.Expect(told(true, nil)).To(ConsistOf(append(ends, "DPUClusterBound=Before", "BlueFieldContainerImageAvailable=Before")...))
 	g.Expect(told(false, nil)).To(still("Before"))
 	g.Expect(b.Status.Conditions).To(HaveLen(len(own)+len(bridge.Mirrored)), "what was read is not changed")
 }

@@ -74,21 +74,31 @@ func (in Input) between(b dpuv1.DPUHCPBridge) bool {
 }
 
 // Unused names the ImageStreams that OpenShift's registry has made for images of a bridge that goes, and that no other bridge uses and no key of the
-// mapping names. That of an image that the bridge names itself is none of them: its author chooses the name, and may have made the copy. There are none
-// while a DPU of another bridge is being installed: it may pull the image of a release that its bridge no longer has.
+// mapping names. That of an image that the bridge names itself is none of them: its author chooses the name, and may have made the copy. Nor is that of
+// a release whose image the bridge has not reached: anybody names a release. There are none while a DPU of another bridge is being installed: it may pull the image of a release that its bridge no longer has.
 func (in Input) Unused() []types.NamespacedName {
 	others := slices.DeleteFunc(slices.Clone(in.Copies.Bridges), func(b dpuv1.DPUHCPBridge) bool { return b.UID == in.Bridge.UID || b.DeletionTimestamp != nil })
 	if in.mayPull(others) {
 		return nil
 	}
-	all, used := in.copiesOf(string(in.Bridge.Spec.OCPReleaseImage), ""), in.copiesMapped()
+	var all []types.NamespacedName
+	if in.reached() {
+		all = in.copiesOf(string(in.Bridge.Spec.OCPReleaseImage), "")
+	}
 	if OwnImage(in.Bridge) == "" {
 		all = append(all, in.copyNamed(in.Bridge.Status.BlueFieldContainerImage)...)
 	}
+	used := in.copiesMapped()
 	for i := range others {
 		used = append(used, in.streams(&others[i])...)
 	}
 	return distinct(without(all, used...))
+}
+
+// reached says whether the bridge's pull secret has opened the registry of an image to copy, by its own status: an image is copied once it is found.
+func (in Input) reached() bool {
+	is := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionBlueFieldContainerImageAvailable)
+	return is != nil && slices.Contains([]string{imageFound, Caching, CacheFailed, CacheNotPulled}, is.Reason)
 }
 
 // streams are those that a bridge uses: of its release, of the image that it has and of the one that it names. A forged status keeps at most one

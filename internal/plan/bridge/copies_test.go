@@ -28,7 +28,16 @@ func TestCopiesThatNoOtherBridgeUses(t *testing.T) {
 		return types.NamespacedName{Namespace: "oooi-images", Name: "layers-" + version}
 	}
 	in.Bridge.Status.BlueFieldContainerImage = route + "/oooi-images/layers-4.20.3:4.20.3"
-	g.Expect(unused(*in.Bridge)).To(Equal([]types.NamespacedName{stream("4.20.3"), stream("4.20.4")}))
+	said := []metav1.Condition{{Type: dpuv1.ConditionBlueFieldContainerImageAvailable}}
+	in.Bridge.Status.Conditions = said
+	for _, reason := range []string{bridge.LookingUp, bridge.RegistryUnauthorized, bridge.ImageNotFound, "Mapped", "MachineOSImage"} {
+		said[0].Reason = reason
+		g.Expect(unused(*in.Bridge)).To(Equal([]types.NamespacedName{stream("4.20.3")}), "nobody has a copy removed by naming its release: %s", reason)
+	}
+	for _, reason := range []string{bridge.Caching, bridge.CacheFailed, bridge.CacheNotPulled, "Found"} {
+		said[0].Reason = reason
+		g.Expect(unused(*in.Bridge)).To(Equal([]types.NamespacedName{stream("4.20.3"), stream("4.20.4")}), reason)
+	}
 	other := in.Bridge.DeepCopy()
 	other.UID, other.Status.BlueFieldContainerImage = "other", ""
 	g.Expect(unused(*other)).To(Equal([]types.NamespacedName{stream("4.20.3")}))
