@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
@@ -63,14 +64,19 @@ var ofTheVictim = []string{"orchid", "tulip", "rose", "lily", "thorn"}
 type victim struct {
 	templateWorld
 	images *httptest.Server // a registry that knows the victim's login only
-	inside client.Client    // of the hosted cluster
-	as     client.Client    // of all strangers
+	pushed v1.Hash          // the image that is there
+	ocp    *ocpRegistry
+	copies string        // the namespace that the image is copied to
+	inside client.Client // of the hosted cluster
+	as     client.Client // of all strangers
 }
 
 func newVictim(t *testing.T) victim {
 	t.Helper()
 	v := victim{templateWorld: newTemplateWorld(t)}
-	v.images, v.inside = v.registryFor("rose", "thorn"), v.clientOf(v.ground.hosted(t).Admin)
+	v.inside = v.clientOf(v.ground.hosted(t).Admin)
+	v.images, v.pushed = v.registryFor("rose", "thorn")
+	v.copiesImages()
 	impersonating := rest.CopyConfig(v.cluster.Admin)
 	impersonating.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
 	v.as = v.clientOf(impersonating)
@@ -78,14 +84,14 @@ func newVictim(t *testing.T) victim {
 	v.hosts("example.com/ovn:1")
 	host := strings.TrimPrefix(v.images.URL, "https://")
 	mapping := named(&corev1.ConfigMap{}, "oooi-system", v.ns+"-images")
-	v.changes(mapping, func() { mapping.Data["repository"] = host + "/layers" })
+	v.changes(mapping, func() { mapping.Data["repository"], mapping.Data["cache"] = host+"/layers", v.copies })
 	binding := named(&rbacv1.ClusterRoleBinding{}, "", privilegedBinding) // other tests share the hosted cluster
 	v.Expect(client.IgnoreNotFound(v.inside.Delete(v.ctx, binding))).To(Succeed())
 	b := v.bridge()
 	b.Name, b.Spec.DPUClusterRef.Name, b.Spec.PullSecret, b.Spec.SSHKey, b.Spec.OCPReleaseImage = theirBridge, "tulip", "rose-pull", "rose-ssh", lookedUp
 	b.Spec.DPUDeploymentRef, b.Spec.ManageDPUServiceTemplates = &dpuv1.DPUDeploymentReference{Name: "ovn"}, true
 	login := base64.StdEncoding.EncodeToString([]byte("rose:thorn"))
-	v.creates(v.secret("rose-pull", corev1.DockerConfigJsonKey, fmt.Sprintf(`{"auths":{"thorn.example.com":{"auth":"x"},%q:{"auth":%q}}}`, host, login)), v.secret("rose-ssh", "id_rsa.pub", sshKey))
+	v.creates(v.secret("rose-pull", corev1.DockerConfigJsonKey, fmt.Sprintf(`{"auths":{"thorn.example.com":{"auth":"x"},%q:{"auth":%q},%q:{"auth":%[2]q}}}`, host, login, v.ocp.host)), v.secret("rose-ssh", "id_rsa.pub", sshKey))
 	v.creates(v.dpuCluster("tulip", "example.com/hosted"), b)
 	v.hyperShift(theirBridge, "thorn")
 	v.appliesRole("dpu-bridge", v.ignites(theirBridge))
@@ -110,7 +116,7 @@ func newVictim(t *testing.T) victim {
 }
 
 // registryFor has the BlueField container image of lookedUp, and is for one user.
-func (v victim) registryFor(user, password string) *httptest.Server {
+func (v victim) registryFor(user, password string) (*httptest.Server, v1.Hash) {
 	v.t.Helper()
 	working := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	images := httptest.NewTLSServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
@@ -125,7 +131,9 @@ func (v victim) registryFor(user, password string) *httptest.Server {
 	ref, err := name.ParseReference(strings.TrimPrefix(images.URL, "https://") + "/layers:4.20.6")
 	v.Expect(err).NotTo(HaveOccurred())
 	v.Expect(remote.Write(ref, empty.Image, remote.WithTransport(trusting()), remote.WithAuth(&authn.Basic{Username: user, Password: password}))).To(Succeed())
-	return images
+	digest, err := empty.Image.Digest()
+	v.Expect(err).NotTo(HaveOccurred())
+	return images, digest
 }
 
 // isWell waits until the victim's bridge says that nothing is missing.
@@ -139,7 +147,7 @@ func (v victim) isWell() {
 	}
 }
 
-// installed makes a DPU of the victim, with its operating system.
+// installed makes a DPU of the victim that has its operating system, and has joined: nothing is being installed.
 func (v victim) installed(name string) {
 	v.t.Helper()
 	dpu := v.dpu(name, "tulip")
@@ -147,10 +155,12 @@ func (v victim) installed(name string) {
 	v.Expect(unstructured.SetNestedField(dpu.Object, "plain", "spec", "dpuFlavor")).To(Succeed())
 	v.creates(dpu)
 	v.reports(dpu, func() {
-		dpu.Object["status"] = map[string]any{"phase": "Ready", "conditions": []any{map[string]any{
-			"type": dpf.ConditionOSInstalled, "status": "True", "reason": "Installed", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
-		}}}
+		dpu.Object["status"] = map[string]any{"phase": "Ready", "conditions": []any{isTrue(dpf.ConditionOSInstalled), isTrue(dpf.ConditionClusterReady)}}
 	})
+}
+
+func isTrue(condition string) map[string]any {
+	return map[string]any{"type": condition, "status": "True", "reason": condition, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 }
 
 // in is the victim in a subtest.
@@ -166,7 +176,7 @@ func (v victim) in(t *testing.T) victim {
 
 // namespaces are the victim's, DPF's, and those in which nobody may write bridges.
 func (v victim) namespaces() []string {
-	return []string{v.ns, v.dpf, v.controlPlane(theirBridge), v.ns + "-kube-system"}
+	return []string{v.ns, v.dpf, v.controlPlane(theirBridge), v.ns + "-kube-system", v.copies}
 }
 
 // has is all of the victim's objects with their versions. The status of the bridge is left out: its heartbeat changes.
@@ -191,6 +201,9 @@ func (v victim) has() map[string]string {
 				note(o)
 			}
 		}
+	}
+	for _, stream := range v.streams(v.copies) {
+		note(stream)
 	}
 	for _, o := range []client.Object{&metallb.IPAddressPool{}, &metallb.L2Advertisement{}} {
 		note(sees(v.world, named(o, "metallb-system", names.Qualified(v.ns, theirBridge)), there))
@@ -268,6 +281,7 @@ func (v victim) stranger(number int, of way) *stranger {
 		rbacv1.PolicyRule{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges"}, Verbs: everything},
 		rbacv1.PolicyRule{APIGroups: []string{dpf.GroupVersion.Group}, Resources: []string{"dpuclusters", "dpus", "bfbs", "dpuflavors"}, Verbs: everything},
 		rbacv1.PolicyRule{APIGroups: []string{dpf.ServiceGroupVersion.Group}, Resources: []string{"dpudeployments", "dpuservicetemplates"}, Verbs: everything},
+		rbacv1.PolicyRule{APIGroups: []string{"image.openshift.io"}, Resources: []string{"imagestreams"}, Verbs: everything},
 		rbacv1.PolicyRule{APIGroups: []string{hyperv1.GroupVersion.Group}, Resources: []string{"hostedclusters", "nodepools"}, Verbs: everything})
 	v.appliesRole("dpu-bridge", namespace)
 	for _, o := range []client.Object{v.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{"quay.io":{"auth":"x"}}}`), v.secret("ssh", "id_rsa.pub", sshKey), v.dpuCluster("d1", "example.com/hosted")} {
@@ -419,7 +433,7 @@ func (s *stranger) hasLeft() {
 func (s *stranger) kinds() []client.ObjectList {
 	return []client.ObjectList{
 		&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.ConfigMapList{}, &dpf.DPUList{}, &dpf.DPUServiceTemplateList{},
-		&dpf.DPUFlavorList{}, &dpf.BFBList{}, &dpf.DPUDeploymentList{},
+		&dpf.DPUFlavorList{}, &dpf.BFBList{}, &dpf.DPUDeploymentList{}, streamList(),
 	}
 }
 
@@ -875,12 +889,14 @@ func joins(s *stranger) {
 func TestAStrangerToABridgeChangesNothing(t *testing.T) {
 	v := newVictim(t)
 	ways := slices.Concat(intoAnothersDPUCluster(), intoAnothersNamespace(), intoAnothersAddress(), intoAnothersSecrets(), intoAnothersBridge(), intoAnothersInstallation())
+	copies := intoAnothersCopies() // after the others: no copy goes while a stranger's DPU waits for the victim's DPUCluster
+	v.installsTheAdminsImage()
 	number := 0
-	for _, round := range rounds(ways) {
+	for _, round := range append(rounds(ways), rounds(copies)...) {
 		v.withstands(round, number)
 		number += len(round)
 	}
-	v.Expect(number).To(Equal(len(ways)))
+	v.Expect(number).To(Equal(len(ways) + len(copies)))
 
 	// Nor can he block the deletion of the victim's bridge by objects with its labels.
 	s := v.stranger(number, way{})
@@ -890,4 +906,10 @@ func TestAStrangerToABridgeChangesNothing(t *testing.T) {
 	v.tearsDown(theirBridge)
 	v.gone(named(&dpuv1.DPUHCPBridge{}, v.ns, theirBridge))
 	keepsMarked(s)
+	var kept []string
+	for _, stream := range v.streams(v.copies) {
+		kept = append(kept, stream.GetName())
+	}
+	v.Expect(kept).To(ConsistOf(besideTheCopy), "the victim's copy alone goes with its bridge")
+	v.uninstalls("image.openshift.io")
 }
