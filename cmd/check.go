@@ -66,6 +66,9 @@ func (f *checkFlags) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if !ok {
 		return asUnusable(fmt.Errorf("--output %s: write table or json", f.output))
 	}
+	if f.wait < 0 {
+		return asUnusable(fmt.Errorf("--wait %s: write a time to come, e.g. --wait=5m", f.wait))
+	}
 	config, err := cluster.rest(cmd.ErrOrStderr())
 	if err == nil {
 		f.reader.Only = cluster.overrides.Context.Namespace

@@ -30,7 +30,8 @@ func TestACheckThatCannotBeginSaysWhy(t *testing.T) {
 		"unknown flag: --nonsense":                        {"--nonsense"},
 		"none is in the kubeconfig":                       {},
 		"asking the API server for its version":           {"--kubeconfig", kubeconfig},
-		"waited for 0s: context deadline exceeded":        {"--kubeconfig", kubeconfig, "--wait=1ms"},
+		"waited for 0s: ":                                 {"--kubeconfig", kubeconfig, "--wait=1ms"},
+		"--wait -5m0s: write a time to come":              {"--wait=-5m"},
 		`invalid argument "soon" for "--wait" flag: time`: {"--wait=soon"},
 	} {
 		t.Run(says, func(t *testing.T) {

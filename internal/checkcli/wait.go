@@ -2,6 +2,7 @@ package checkcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,14 +21,15 @@ type Pace struct {
 func Until(ctx context.Context, p Pace, progress io.Writer, ask func(context.Context) ([]step.Step, error)) ([]step.Step, error) {
 	began, told, said := time.Now(), time.Time{}, ""
 	var last []step.Step
+	why := errors.New("the cluster has not answered") // a person does not wait for a context
 	for {
 		steps, err := ask(ctx)
 		if ctx.Err() != nil {
-			return last, fmt.Errorf("waited for %s: %w", time.Since(began).Round(time.Second), ctx.Err())
+			return last, fmt.Errorf("waited for %s: %w", time.Since(began).Round(time.Second), why)
 		}
 		missing := failing(steps, err)
-		if err == nil {
-			last = steps
+		if why = err; err == nil {
+			last, why = steps, errors.New("something still fails")
 		}
 		if missing == "" {
 			return last, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -38,6 +39,18 @@ func TestWaitingEndsWhenNothingFails(t *testing.T) {
 	g.Expect(progress.String()).To(MatchRegexp(`^waiting for \(0s\):\n  the API server does not answer\nwaiting for \(0s\):\n  operator: it has no available pod\n$`))
 }
 
+func TestWhatWasWaitedForIsSaidAtTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	down, tries := errors.New("the API server does not answer"), 0
+	_, err := checkcli.Until(ctx, pace, io.Discard, func(context.Context) ([]step.Step, error) {
+		if tries++; tries == 2 {
+			cancel()
+		}
+		return nil, down
+	})
+	NewWithT(t).Expect(err).To(MatchError(down))
+}
+
 func TestWaitingEndsWithItsTime(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -47,7 +60,7 @@ func TestWaitingEndsWithItsTime(t *testing.T) {
 	steps, err := checkcli.Until(ctx, reminding, &progress, func(context.Context) ([]step.Step, error) {
 		return []step.Step{{Name: "operator", Outcome: step.Fail, Says: "it has no available pod"}}, nil
 	})
-	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	g.Expect(err).To(MatchError("waited for 0s: something still fails"))
 	g.Expect(steps).To(HaveLen(1), "what was seen last")
 	g.Expect(bytes.Count(progress.Bytes(), []byte("waiting for"))).To(BeNumerically(">", 1), "it says that it still waits")
 }
