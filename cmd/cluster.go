@@ -72,7 +72,6 @@ func (c *clusterFlags) clientListening(warnings io.Writer, hear ...transport.Wra
 	for _, h := range hear {
 		config.Wrap(h)
 	}
-	config.Timeout = answersWithin
 	kinds, err := kindsOf(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -105,9 +104,9 @@ func (n naming) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper is whom client-go cancels requests at.
 func (n naming) WrappedRoundTripper() http.RoundTripper { return n.next }
 
-// An API server that takes connections and never answers ends a command. One that works ends most requests after a minute itself
+// An API server that takes connections and never answers, or not to the end, ends a command. One that works ends most requests after a minute itself
 // (kube-apiserver --request-timeout). Which kinds it has is asked first, outside of the command's context (controller-runtime's mapper).
-const (
+var (
 	answersWithin    = time.Minute
 	tellsKindsWithin = 9 * time.Second
 )
@@ -139,6 +138,7 @@ func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
 		return nil, c.explain(err)
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return naming{next, config.Host} })
+	config.Timeout = answersWithin
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
@@ -105,6 +106,31 @@ func TestWhoAnswersInsteadOfTheAPIServerIsNamed(t *testing.T) {
 type answer struct {
 	status     int
 	kind, body string
+}
+
+// A connection that a firewall forgets in the middle of an answer is not waited for. status and diagnose have less time than that.
+func TestAnAnswerThatDoesNotEndIsGivenUp(t *testing.T) {
+	was := answersWithin
+	answersWithin = 200 * time.Millisecond
+	t.Cleanup(func() { answersWithin = was })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			_, _ = io.WriteString(w, `{"gitVersion": "v1.36.3"}`)
+			return
+		}
+		_, _ = io.WriteString(w, "{")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	root := Root()
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	root.SetArgs([]string{"check", "--kubeconfig", kubeconfigFor(t, server.URL)})
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(t.Context()) }()
+	NewWithT(t).Eventually(ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("not all could be read"))))
 }
 
 // An answer that is cut is one line, and not also one of client-go's log.
