@@ -47,6 +47,7 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	}
 	kubectl(t, ctx, "apply", "-n", "clusters-dpu1", "-k", "config/components/dpu-bridge")
 	bridgeIs(t, ctx, "IgnitionConfigured", "True", "")
+	anotherMTUFollows(t, ctx, 9000)
 
 	apply(t, ctx, strings.Replace(infraOfDPUs, `, hostname: dpu-1`, "", 1))
 	awaitCondition(t, ctx, "clusters", "infra/dpu1", "Ready", "True", "")
@@ -56,8 +57,8 @@ func TestADPUIsInstalledFromItsBridge(t *testing.T) {
 	hasWhatADPUNeeds(t, ctx, m)
 	says(t, ctx, m, map[string]string{ofMode: "DPUMode=trusted", ofHost: "ok", ofKubeconfig: "none", ofOOB: "disabled", ofCommCh: "auto"})
 	hasUnits(t, ctx, m, "ok", "pf-monitor", "report-machineosurl")
+	hasMTU(t, ctx, m, 9000)
 	removedByDPF(t, ctx, m)
-	anotherMTUFollows(t, ctx)
 	flavorsShareAHostedCluster(t, ctx)
 }
 
@@ -148,15 +149,15 @@ func rendered(t *testing.T, text, dpu, kubeconfig string) []byte {
 }
 
 // anotherMTUFollows: it is in the template within five seconds.
-func anotherMTUFollows(t *testing.T, ctx context.Context) {
+func anotherMTUFollows(t *testing.T, ctx context.Context, mtu int) {
 	t.Helper()
 	const profile = "/etc/NetworkManager/system-connections/pf0vf0.nmconnection"
-	changed := time.Now()
-	configDPF(t, ctx, `{"networking":{"highSpeedMTU":9000}}`)
+	want, changed := fmt.Sprintf("mtu=%d\n", mtu), time.Now()
+	configDPF(t, ctx, fmt.Sprintf(`{"networking":{"highSpeedMTU":%d}}`, mtu))
 	must(t, scene.Until(ctx, "a template with the new MTU", func(ctx context.Context) error {
 		text, err := theTemplate(ctx, "dpf-provisioning-hbn")
-		if err == nil && !strings.Contains(inTarget(t, rendered(t, text, "dpu-1", ""), profile), "mtu=9000") {
-			return fmt.Errorf("%s has no mtu=9000", profile)
+		if err == nil && !strings.Contains(inTarget(t, rendered(t, text, "any", ""), profile), want) {
+			return fmt.Errorf("%s has no %s", profile, want)
 		}
 		return err
 	}))

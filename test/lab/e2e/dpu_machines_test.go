@@ -101,6 +101,20 @@ const (
 	ofKubeconfig = "cat /var/lib/dpf/dpuagent/bootstrap-kubeconfig 2> /dev/null || echo none"
 )
 
+// hasMTU: the way to the API has it, and what carries that has a profile only for another MTU than the kernel's own.
+func hasMTU(t *testing.T, ctx context.Context, m scene.Machine, mtu int) {
+	t.Helper()
+	want, carriers := fmt.Sprint("mtu=", mtu), "none"
+	if mtu != 1500 {
+		carriers = want
+	}
+	const of = "grep -hs ^mtu= /etc/NetworkManager/system-connections/%s.nmconnection || echo none"
+	has(t, ctx, m, want, fmt.Sprintf(of, "pf0vf0"))
+	for _, profile := range []string{"p0", "p1", "pf0hpf", "pf1hpf"} {
+		has(t, ctx, m, carriers, fmt.Sprintf(of, profile))
+	}
+}
+
 // says compares what commands say in a machine.
 func says(t *testing.T, ctx context.Context, m scene.Machine, wants map[string]string) {
 	t.Helper()
@@ -111,22 +125,20 @@ func says(t *testing.T, ctx context.Context, m scene.Machine, wants map[string]s
 
 // flavorsShareAHostedCluster: two DPUs of one DPUCluster are installed at one time, each from the template of its flavor, and both join. Neither
 // trusts its host, as DPFOperatorConfig says for all: one flavor is of DPF's guide to zero-trust and names the mode too, as all did before 26.4, and
-// the other names none. Both have the MTU 9000.
+// the other names none, and is installed after the MTU has become 1500.
 func flavorsShareAHostedCluster(t *testing.T, ctx context.Context) {
 	t.Helper()
 	documentedDPF(t, ctx, "zero-trust", "03.1-dpudeployment-installation-pf/hbn-dpuflavor.yaml")
 	configDPF(t, ctx, `{"provisioningController":{"registry":{"loadBalancerAddress":"https://e2e.local:8443"}}}`)
-	machines := []scene.Machine{
-		installedFromTemplate(t, ctx, "dpu-2", "dpf-provisioning-hbn", "zero-trust", "for dpu-2\n"),
-		installedFromTemplate(t, ctx, "dpu-3", "hbn", "zero-trust", "for dpu-3\n"),
-	}
+	mtus := map[string]int{"dpu-2": 9000, "dpu-3": 1500}
+	machines := []scene.Machine{installedFromTemplate(t, ctx, "dpu-2", "dpf-provisioning-hbn", "zero-trust", "for dpu-2\n")}
+	anotherMTUFollows(t, ctx, mtus["dpu-3"])
+	machines = append(machines, installedFromTemplate(t, ctx, "dpu-3", "hbn", "zero-trust", "for dpu-3\n"))
 	dpusBoot(t, ctx, machines...)
 	for _, m := range machines {
 		nodeIsReady(t, ctx, m)
 		hasWhatADPUNeeds(t, ctx, m)
-		for _, profile := range []string{"p0", "p1", "pf0hpf", "pf1hpf", "pf0vf0"} {
-			has(t, ctx, m, "mtu=9000", "grep ^mtu= /etc/NetworkManager/system-connections/"+profile+".nmconnection")
-		}
+		hasMTU(t, ctx, m, mtus[m.Name])
 		says(t, ctx, m, map[string]string{ofMode: "DPUMode=zero-trust", ofHost: "none", ofKubeconfig: "for " + m.Name, ofOOB: "auto", ofCommCh: "disabled", ofRegistry: "BFBRegistryURL=https://e2e.local:8443"})
 		hasUnits(t, ctx, m, "none", "pf-monitor", "report-machineosurl")
 	}
