@@ -123,3 +123,22 @@ func TestAByteOrderMarkIsNoText(t *testing.T) {
 	infra, _, _ = imported(mark+subnetOf, "--isc-dhcpd", "-")
 	g.Expect(infra).To(ContainSubstring("gateway: 10.0.0.1\n"))
 }
+
+// dhcpd 4.4 knows these escapes (common/conflex.c, read_string), and takes text in quotes where an option's type is string (dhcp-options(5)).
+func TestISCsTextsHaveEscapes(t *testing.T) {
+	for value, made := range map[string]string{
+		`text; option site "http://wpad/\n"`:   "type: String\n        value: |\n          http://wpad/\n",
+		`text; option site "\t\r\b"`:           "type: String\n        value: \"\\t\\r\\b\"\n",
+		`text; option site "\x41\1012\q\"\\."`: "type: String\n        value: AA2q\"\\.\n",
+		`text; option site "\477\x4g"`:         "type: String\n        value: 477x4g\n",
+		`string; option site "a;b"`:            "type: String\n        value: a;b\n",
+		`string; option site "\xff\1"`:         "type: Hex\n        value: ff31\n",
+		`string; option site 1:2:ff`:           "type: Hex\n        value: 01:02:ff\n",
+	} {
+		infra, left := fromOne(t, "isc-dhcpd", subnetOf+"option site code 222 = "+value+";\n")
+		NewWithT(t).Expect(infra).To(ContainSubstring("- code: 222\n        "+made), left)
+		NewWithT(t).Expect(left).NotTo(ContainSubstring("option site"))
+	}
+	_, left := fromOne(t, "isc-dhcpd", subnetOf+"option site code 222 = text; option site \"a\\\n\";\nnonsense 1;\n")
+	NewWithT(t).Expect(left).To(ContainSubstring("FILE:4: nonsense 1"))
+}

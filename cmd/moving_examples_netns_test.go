@@ -129,6 +129,24 @@ var examples = map[string]example{
 			"search": "internal.example.org is a search domain",
 		},
 	}),
+	// No example of a package has an escape.
+	"isc-dhcpd, escapes": {
+		files: []exampleFile{{to: "etc/dhcp/dhcpd.conf", text: strings.Join([]string{
+			"default-lease-time 600; max-lease-time 600;", "subnet 192.0.2.0 netmask 255.255.255.0 { range 192.0.2.100 192.0.2.150; option routers 192.0.2.1; }",
+			`option domain-name-servers 192.0.2.1; option domain-name "example.org";`,
+			`option root-path "a\x41\1012\q\"\\.\477";`, "option magic code 128 = string;", `option magic "\t\r\n\b\xff\x00\001";`, "option other code 129 = string;", `option other "a;b";`,
+			"option octets code 208 = string;", "option octets f1:0:74:7e;", "option plain code 210 = text;", `option plain "a\tb\xe4";`, "",
+		}, "\n")}},
+		flags: []string{"--isc-dhcpd", "etc/dhcp/dhcpd.conf"}, kinds: []string{"DHCPServer"},
+		peers:  []peer{{"192.0.2.2/24", []string{"sh", "-c", "touch TMP/leases && exec dhcpd -f -d --no-pid -cf FILES/etc/dhcp/dhcpd.conf -lf TMP/leases net1"}}},
+		router: "192.0.2.1/24", first: "192.0.2.100", last: "192.0.2.150",
+		clients: map[string]exampleClient{"any": anyClient},
+		differs: map[string]string{
+			"dns":    "clients ask the Infra's DNS, which asks 192.0.2.1",
+			"domain": "clients get the domain of the hosted cluster",
+			"search": "example.org is a search domain",
+		},
+	},
 	// The examples of Kea and HAProxy are in one network. HAProxy's own configuration serves nothing; what is with it says more.
 	"kea, bind and haproxy": {
 		files: slices.Concat([]exampleFile{

@@ -116,19 +116,20 @@ func untilNewline(text string) string {
 	return line
 }
 
-// quoted text, in which a backslash takes what follows as it is, or is an octet in octal for ISC dhcpd (its common/conflex.c, read_string).
+// quoted text, in which a backslash takes what follows as it is, if it is no escape.
 func (p *parser) quoted() Word {
 	var text strings.Builder
 	for p.at++; p.at < len(p.text) && p.text[p.at] != '"'; p.at++ {
-		if p.text[p.at] == '\n' {
-			p.line++
-		}
 		if p.text[p.at] == '\\' && p.at+1 < len(p.text) {
-			if octet, is := p.octal(); is {
+			p.at++
+			if octet, signs := p.escape(); signs > 0 {
 				text.WriteByte(octet)
+				p.at += signs - 1
 				continue
 			}
-			p.at++
+		}
+		if p.text[p.at] == '\n' {
+			p.line++
 		}
 		text.WriteByte(p.text[p.at])
 	}
@@ -136,17 +137,28 @@ func (p *parser) quoted() Word {
 	return Word{text.String(), true}
 }
 
-// octal reads the three digits behind a backslash, and stands on the last of them then.
-func (p *parser) octal() (octet byte, is bool) {
-	if p.slashes || len(p.text) < p.at+4 {
-		return 0, false
+// escape is the octet that ISC dhcpd takes for what is behind a backslash, and by how many signs it is said: none if they are no escape
+// (its common/conflex.c, read_string).
+func (p *parser) escape() (octet byte, signs int) {
+	rest := p.text[p.at:]
+	if p.slashes {
+		return 0, 0
 	}
-	value, err := strconv.ParseUint(p.text[p.at+1:p.at+4], 8, 8)
+	if i := strings.IndexByte("trnb", rest[0]); i >= 0 {
+		return "\t\r\n\b"[i], 1
+	}
+	first, base := 0, 8
+	if rest[0] == 'x' {
+		first, base = 1, 16
+	}
+	if len(rest) < 3 {
+		return 0, 0
+	}
+	value, err := strconv.ParseUint(rest[first:3], base, 8)
 	if err != nil {
-		return 0, false
+		return 0, 0
 	}
-	p.at += 3
-	return byte(value), true
+	return byte(value), 3
 }
 
 // block reads statements until the brace that ends it, or the end of the file; it says whether there was a brace.

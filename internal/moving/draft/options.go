@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Encodings of an option, as v1alpha1.DHCPOption names them.
@@ -101,6 +102,10 @@ func (o Option) value() (form, value string) {
 			if a, err := netip.ParseAddr(text); err != nil || !a.Is4() {
 				return form, ""
 			}
+		}
+	case String: // which an object has in UTF-8
+		if !utf8.ValidString(value) {
+			return Hex, hex.EncodeToString([]byte(value))
 		}
 	case Hex:
 		if _, err := hex.DecodeString(strings.ReplaceAll(value, ":", "")); err != nil {

@@ -54,6 +54,9 @@ func (r *reader) option(in scope, s braces.Statement) {
 			return
 		}
 		o.Code, o.Form = defined.code, defined.form
+		if o.Form == draft.Hex {
+			octetsOrText(&o, s.Words[2:])
+		}
 		if defined.array && !octets(&o) {
 			r.Leave(s.Line, "its values are no octets: write it into dhcp.options by its code, %d", o.Code)
 			return
@@ -107,6 +110,18 @@ func octets(o *draft.Option) bool {
 	}
 	o.Form, o.Values = draft.Hex, []string{hex.EncodeToString(raw)}
 	return true
+}
+
+// octetsOrText is a value of type string: octets in hex, or text in quotes (dhcp-options(5), "string").
+func octetsOrText(o *draft.Option, words []braces.Word) {
+	if len(words) == 1 && words[0].Quoted {
+		o.Form = draft.String
+		return
+	}
+	o.Raw = true
+	for i := range o.Values {
+		o.Values[i] = draft.Padded(o.Values[i])
+	}
 }
 
 var hardware = regexp.MustCompile(`^[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}$`)
