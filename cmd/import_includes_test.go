@@ -57,6 +57,23 @@ var includes = map[string]included{
 		made: []string{"hostname: worker-1\n", "cidr: 10.0.0.0/24\n"},
 		left: []string{"hosts.conf:2: odd;: ", "d/dhcpd.conf:1: include \"/etc/dhcp/absent.conf\";: give that file too, with --isc-dhcpd"},
 	},
+	"dnsmasq's lists of hosts, options and names": {
+		files: map[string]string{
+			"etc/dnsmasq.conf": "dhcp-range=10.0.0.5,10.0.0.9,255.255.255.0\naddn-hosts=/etc/names\ndhcp-hostsfile=/etc/reserved\ndhcp-optsdir=/etc/opts\nhost-record=first.example.com,10.0.0.7\n" +
+				"addn-hosts=/absent/one\nhostsdir=/absent/hosts\ndhcp-hostsfile=/absent/two\ndhcp-optsdir=/absent/three\ndhcp-optsfile=/given/four\n",
+			"etc/reserved": "# workers\n52:54:00:00:00:01,worker-1,10.0.0.20 # the first\nport=5353\n", "four": "option:mtu,1400\n",
+			"etc/opts/a": "option:ntp-server,10.0.0.4\n", "etc/opts/b~": "option:ntp-server,10.0.0.6\n", "etc/names/x": "10.0.0.7 second.example.com\n",
+		},
+		args: []string{"--dnsmasq", "etc/dnsmasq.conf", "--dnsmasq", "four"},
+		made: []string{"hostname: worker-1\n", "ntpServers:\n    - 10.0.0.4\n", "hostname: first.example.com\n        ip: 10.0.0.7\n      - hostname: second.example.com\n", "mtu: 1400\n"},
+		left: []string{
+			"etc/reserved:3: port=5353: it has no address", "etc/dnsmasq.conf:6: addn-hosts=/absent/one: give that file too, with --hosts, if it is not given",
+			"etc/dnsmasq.conf:7: hostsdir=/absent/hosts: give the files of that directory too, each with --hosts", "etc/dnsmasq.conf:8: dhcp-hostsfile=/absent/two: give that file too, with --dnsmasq",
+			"etc/dnsmasq.conf:9: dhcp-optsdir=/absent/three: give the files of that directory too, each with --dnsmasq",
+			"they are not read in full at etc/dnsmasq.conf:8, etc/dnsmasq.conf:9: do",
+		},
+		not: []string{"10.0.0.6", "etc/dnsmasq.conf:2", "four:1"},
+	},
 	"files that include each other": {
 		files: map[string]string{
 			"a.conf": "include \"b.conf\";\nsubnet 10.0.0.0 netmask 255.255.255.0 { }\n", "b.conf": "include \"a.conf\";\nsubnet 10.0.0.0 netmask 255.255.255.0 { option routers 10.0.0.1; }\n",
@@ -114,7 +131,8 @@ func TestWhatFilesIncludeIsReadOrTold(t *testing.T) {
 				}
 				g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 			}
-			infra, left, _ := imported("", c.args...)
+			infra, left, err := imported("", c.args...)
+			left += fmt.Sprint(err)
 			for _, made := range c.made {
 				g.Expect(strings.Count(infra, made)).To(Equal(1), "%s of\n%s\n%s", made, infra, left)
 			}

@@ -239,6 +239,23 @@ var examples = map[string]example{
 		"dhcp-option=option:domain-search,eng.apple.com,marketing.apple.com", "dhcp-option=121,192.168.1.0/24,1.2.3.4,10.0.0.0/8,5.6.7.8", "dhcp-option-force=208,f1:00:74:7e",
 		"dhcp-option-force=209,configs/common", "dhcp-option-force=210,/tftpboot/pxelinux/files/", "dhcp-option-force=211,30i", "dhcp-boot=pxelinux.0", "dhcp-authoritative",
 		`txt-record=example.com,"v=spf1 a -all"`),
+	"dnsmasq, lists of hosts, options and names": {
+		files: []exampleFile{
+			{to: "srv/dnsmasq.conf", text: "dhcp-range=192.0.2.100,192.0.2.150,255.255.255.0,1h\nno-resolv\nno-hosts\nserver=192.0.2.1\nlisten-address=192.0.2.2\nbind-interfaces\ndomain=example.org\n" +
+				"dhcp-option=3,192.0.2.1\ndhcp-hostsfile=/srv/reserved\ndhcp-optsdir=/srv/options\naddn-hosts=/srv/names\nhostsdir=/srv/more\nhost-record=first.example.com,192.0.2.7\n"},
+			{to: "srv/reserved", text: "# workers\n52:54:00:00:03:02,worker-1,192.0.2.20 # the first\n"}, {to: "srv/options/a", text: "option:ntp-server,192.0.2.4\n252,\"\\n\"\n"},
+			{to: "srv/options/b~", text: "option:ntp-server,192.0.2.5\n"}, {to: "srv/names", text: "192.0.2.7 second.example.com\n"}, {to: "srv/more/x", text: "192.0.2.8 third.example.com # and last\n"},
+		},
+		flags: []string{"--dnsmasq", "srv/dnsmasq.conf"}, kinds: []string{"DHCPServer", "DNSServer"}, given: vlanOf("cidr: 192.0.2.0/24"),
+		peers:  []peer{{"192.0.2.2/24", []string{"sh", "-c", "mount --bind FILES/srv /srv && exec dnsmasq -k -C /srv/dnsmasq.conf --user=root --pid-file --dhcp-leasefile=TMP/leases"}}},
+		router: "192.0.2.1/24", first: "192.0.2.100", last: "192.0.2.150", dig: "192.0.2.210/24", asks: "192.0.2.2",
+		clients: map[string]exampleClient{"any": anyClient, "worker": {mac: "52:54:00:00:03:02"}},
+		names:   []string{"first.example.com", "second.example.com", "third.example.com", "worker-1.c1.example.com", "-x 192.0.2.7", "-x 192.0.2.8", "-x 192.0.2.20"},
+		differs: map[string]string{
+			"domain": "clients get the domain of the hosted cluster", "search": "example.org is a search domain",
+			"dig worker-1.c1.example.com": "in which DNS answers their names", "dig -x 192.0.2.20": "DNS answers 192.0.2.20 with worker-1.c1.example.com",
+		},
+	},
 	"dnsmasq, known clients alone": dnsmasqExample(example{
 		clients: map[string]exampleClient{
 			"any": {mac: anyClient.mac, silent: true}, "marjorie": {mac: "52:54:00:00:03:02", args: []string{"-x", "0x3d:6d61726a6f726965"}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cldmnky/oooi/internal/moving/draft"
+	"github.com/cldmnky/oooi/internal/moving/hosts"
 )
 
 // reader reads one file.
@@ -16,6 +17,7 @@ type reader struct {
 	routed  bool
 	noHosts bool
 	alone   *draft.Line // no-resolv
+	hosts   []draft.File
 }
 
 // Read adds what files say, which are those of one server.
@@ -27,10 +29,13 @@ func Read(site *draft.Site, files []draft.File) {
 	site.Resolves = true
 	upstreams := len(site.Upstreams)
 	sources := draft.NewSources(files)
-	for _, statements := range draft.Roots(sources, func(file draft.File) []statement { return read(sources, file) }) {
+	for _, statements := range draft.Roots(sources, func(file draft.File) []statement { return read(sources, file, "") }) {
 		for _, each := range statements {
 			r.directive(each)
 		}
+	}
+	for _, file := range r.hosts { // whose names come after host-records (dnsmasq: cache.c, cache_reload)
+		hosts.Names(site, file)
 	}
 	if r.first != nil && !r.routed {
 		r.Leave(*r.first, "dnsmasq is the router of its clients, unless dhcp-option=3 is written: write networkConfig.gateway, if the VLAN has a router")
@@ -86,10 +91,8 @@ var withoutEffect = map[string]bool{
 
 // says is what to do about others, where there is more to say than that there is nothing like it.
 var says = map[string]string{
-	"addn-hosts":         "give that file too, with --hosts",
-	"hostsdir":           "give the files of that directory too, each with --hosts",
-	"dhcp-hostsfile":     "give its lines as dhcp-host=… in a file, with --dnsmasq",
-	"dhcp-optsfile":      "give its lines as dhcp-option=… in a file, with --dnsmasq",
+	"addn-hosts":         "give that file too, with --hosts, if it is not given",
+	"hostsdir":           "give the files of that directory too, each with --hosts, if they are not given",
 	"read-ethers":        "write the clients of /etc/ethers as dhcp-host=… into a file, and give it with --dnsmasq",
 	"resolv-file":        "write the resolvers of that file into networkConfig.dnsServers",
 	"expand-hosts":       "give hosts files, with --hosts, in which names have their domain",
@@ -106,6 +109,10 @@ var says = map[string]string{
 func (r *reader) directive(s statement) {
 	if read, is := directives[s.keyword]; is {
 		read(r, s.Line, fields(s.value))
+		return
+	}
+	if s.hosts != nil {
+		r.hosts = append(r.hosts, *s.hosts)
 		return
 	}
 	if s.unread != nil {

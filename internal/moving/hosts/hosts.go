@@ -8,15 +8,16 @@ import (
 	"github.com/cldmnky/oooi/internal/moving/draft"
 )
 
-// Read adds the names of files. What is about the machine itself, its loopback and link-local addresses, is nobody else's.
+// Read adds the names of files.
 func Read(site *draft.Site, files []draft.File) {
 	for _, file := range files {
 		site.HasHosts = true
-		read(site, file)
+		Names(site, file)
 	}
 }
 
-func read(site *draft.Site, file draft.File) {
+// Names adds those of one file. What is about the machine itself, its loopback and link-local addresses, is nobody else's.
+func Names(site *draft.Site, file draft.File) {
 	number := 0
 	for whole := range strings.Lines(file.Text) {
 		number++
