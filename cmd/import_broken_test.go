@@ -85,7 +85,7 @@ func TestAFileThatItsServerRefusesIsMendedFirst(t *testing.T) {
 // Kea takes numbers that JSON does not have.
 func TestNumbersAsKeaTakesThem(t *testing.T) {
 	g := NewWithT(t)
-	infra, left, err := imported("{ \"Dhcp4\": { \"valid-lifetime\": +600, \"t1-percent\": .5, \"t2-percent\": 8e-1,\n"+
+	infra, left, err := imported("{ \"Dhcp4\": { \"valid-lifetime\":00600, \"t1-percent\": +00.5, \"t2-percent\": .8e-00, \"ddns-ttl-percent\":-00.5,\n"+
 		"  \"subnet4\": [ { \"subnet\": \"10.0.0.0/24\", \"reservations\": [ { \"hw-address\": \"52:54:00:00:00:01\", \"ip-address\": \"10.0.0.5\" } ] } ] } }\n",
 		"-f", "testdata/moving/infra.yaml", "--kea", "-")
 	g.Expect(err).NotTo(HaveOccurred(), left)

@@ -43,17 +43,10 @@ func (n node) get(name string) node {
 	return node{null: true}
 }
 
-// plain is JSON without what Kea admits beside it: comments as in C, C++ and shell, commas before a bracket that closes, and numbers like .5 and +5.
+// plain is JSON without what Kea admits beside it: comments as in C, C++ and shell, commas before a bracket that closes, and numbers like .5, +5 and 05.
 // What goes becomes blanks, so that places stay (Kea: src/bin/dhcp4/dhcp4_lexer.ll).
 func plain(text string) string {
 	out := []byte(text)
-	blank := func(from, to int) {
-		for i := from; i < to; i++ {
-			if out[i] != '\n' {
-				out[i] = ' '
-			}
-		}
-	}
 	comma := -1
 	for i := 0; i < len(out); i++ {
 		rest := text[i:]
@@ -67,27 +60,49 @@ func plain(text string) string {
 			comma = -1
 		case c == '#' || strings.HasPrefix(rest, "//"):
 			line, _, _ := strings.Cut(rest, "\n")
-			blank(i, i+len(line))
+			blank(out, i, i+len(line))
 			i += len(line) - 1
 		case strings.HasPrefix(rest, "/*"):
 			comment, _, _ := strings.Cut(rest, "*/")
 			end := min(i+len(comment)+2, len(out))
-			blank(i, end)
+			blank(out, i, end)
 			i = end - 1
 		case c == ',':
 			comma = i
 		case c == '+' && !strings.ContainsAny(text[max(i-1, 0):i], "eE"): // of no exponent
-			blank(i, i+1)
+			blank(out, i, i+1)
+		case leadingZero(out, i):
+			out[i] = ' '
+			if out[i-1] == '-' {
+				out[i-1], out[i] = ' ', '-'
+			}
 		case c == '.' && i > 0 && out[i-1] == ' ':
 			out[i-1] = '0'
 		case (c == '}' || c == ']') && comma >= 0:
-			blank(comma, comma+1)
+			blank(out, comma, comma+1)
 			comma = -1
 		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
 			comma = -1
 		}
 	}
 	return string(out)
+}
+
+func blank(text []byte, from, to int) {
+	for i := from; i < to; i++ {
+		if text[i] != '\n' {
+			text[i] = ' '
+		}
+	}
+}
+
+// leadingZero says whether a number begins, or goes on, with a zero that does not count: Kea's are decimal.
+func leadingZero(text []byte, at int) bool {
+	if at == 0 || at+1 == len(text) || text[at] != '0' || text[at+1] < '0' || text[at+1] > '9' {
+		return false
+	}
+	before := text[at-1]
+	return strings.IndexByte(" \t\r\n:,[", before) >= 0 || before == '-' && at > 1 && text[at-2] != 'e' && text[at-2] != 'E'
 }
 
 // parse reads a configuration. With an error it has what stands before, and where that ends.
