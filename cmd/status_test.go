@@ -28,7 +28,7 @@ ready() {
 code() { "$@" >out 2>err; echo "exit $?"; cat out err; }
 `
 
-// A script may wait for it by its exit code.
+// A script may wait for it by its exit code. Nobody sends an archive of a namespace that is none.
 func TestTheStatusIsAnExitCodeToo(t *testing.T) {
 	if args := os.Getenv("OOOI_TEST_ARGS"); args != "" {
 		asProcess(t, args)
@@ -40,11 +40,14 @@ ready False PoolExhausted
 code oooi status c1 -n clusters
 ready True Serving
 code oooi status c1 -n clusters
-code oooi status c2 -n clusters`)
+code oooi status c2 -n clusters
+code oooi sysdump -n clusterss -o dump
+find . -name dump`)
 	s.Expect(out).To(And(
 		MatchRegexp(`exit 1\nInfra clusters/c1  unread\n  the operator has not looked at it yet`),
 		MatchRegexp(`exit 1\nInfra clusters/c1  fail\n  PoolExhausted: PoolExhausted for a test\n\nVLAN 192.168.100.0/24 \(clusters/v\)`),
 		ContainSubstring("Infra c1 is not ready"),
 		MatchRegexp(`exit 0\nInfra clusters/c1  ok\n  Serving for a test`),
-		MatchRegexp(`exit 2\nno Infra in namespace clusters is called c2: choose the Infra's namespace with -n`)))
+		MatchRegexp(`exit 2\nno Infra in namespace clusters is called c2: choose the Infra's namespace with -n`),
+		MatchRegexp(`exit 2\nthere is no namespace clusterss: name that of the Infras with -n, or none for all\n?$`)))
 }

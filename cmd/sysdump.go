@@ -1,13 +1,17 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/sysdump"
 )
@@ -23,7 +27,8 @@ func newSysdumpCommand() *cobra.Command {
 			"before you send it. It has the names and addresses of all tenants. What you may not read is left out, and listed in\n" +
 			"not-read.txt. With -n it has that namespace, and of others only what its Infras depend on: their control\n" +
 			"planes, HostedClusters and networks; not the operator's log.\n\n" +
-			"Exit code: 0 if the archive is written, 1 if it is not, 2 if flags are invalid or the cluster cannot be reached.",
+			"Exit code: 0 if the archive is written, 1 if it is not, 2 if flags are invalid or the cluster\n" +
+			"cannot be reached or has no such namespace.",
 		Example: "  oooi sysdump\n  oooi sysdump -o site-a.tar.gz",
 		Args:    noArguments,
 	}
@@ -56,7 +61,8 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 	if err != nil {
 		return asUnusable(fmt.Errorf("reaching the cluster: %w", err))
 	}
-	if err := loggedIn(api); err != nil {
+	only := cluster.overrides.Context.Namespace
+	if err := errors.Join(loggedIn(api), isThere(cmd.Context(), api, only)); err != nil {
 		return asUnusable(err)
 	}
 	file, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -65,7 +71,7 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	dump := &sysdump.Dump{
-		API: api, Logs: pods, Namespace: cluster.overrides.Context.Namespace, Version: "oooi " + version() + "\nthe cluster " + string(served),
+		API: api, Logs: pods, Namespace: only, Version: "oooi " + version() + "\nthe cluster " + string(served),
 		Tell: func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), "reading", what) },
 	}
 	notRead, err := dump.Write(cmd.Context(), file, now)
@@ -76,5 +82,16 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 		fmt.Fprintln(cmd.ErrOrStderr(), "not read:", what)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), output)
+	return nil
+}
+
+// isThere refuses a namespace that does not exist: an archive of it would be empty. Who may not read that has it collected.
+func isThere(ctx context.Context, api client.Reader, namespace string) error {
+	if namespace == "" {
+		return nil
+	}
+	if err := api.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no namespace %s: name that of the Infras with -n, or none for all", namespace)
+	}
 	return nil
 }

@@ -220,11 +220,14 @@ func workerOf(path diagnose.Path, stages []string, seenStages []SeenStage) Worke
 	return w
 }
 
+// What tells of workers, as unread names it.
+const leases, machines = "leases", "virtual machines"
+
 // unread lists each reason once: several kinds may be in one namespace that nobody may read.
 func unread(f diagnose.Facts) (all []string) {
 	for what, why := range map[string]string{
-		"the DHCPServer": f.DHCP.Unread, "the DNSServer": f.DNS.Unread, "the ProxyServer": f.Proxy.Unread, "leases": f.Leases.Unread,
-		"the HostedCluster": f.HostedCluster.Unread, "NodePools": f.NodePools.Unread, "virtual machines": f.Machines.Unread, "networks": f.Networks.Unread,
+		"the DHCPServer": f.DHCP.Unread, "the DNSServer": f.DNS.Unread, "the ProxyServer": f.Proxy.Unread, leases: f.Leases.Unread,
+		"the HostedCluster": f.HostedCluster.Unread, "NodePools": f.NodePools.Unread, machines: f.Machines.Unread, "networks": f.Networks.Unread,
 		"NetworkPolicies": f.Policies.Unread, "Ignition's tokens": f.Tokens.Unread, "the ignition server's endpoints": f.Ignition.Unread,
 		"events": f.Warnings.Unread, "the hosted cluster": f.Hosted.Unread,
 	} {

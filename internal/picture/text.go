@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -194,10 +195,15 @@ func (p Page) Counted() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	if len(parts) == 0 {
-		return "none"
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case slices.ContainsFunc(p.Unread, func(why string) bool {
+		return strings.HasPrefix(why, leases+": ") || strings.HasPrefix(why, machines+": ")
+	}):
+		return "none that was read"
 	}
-	return strings.Join(parts, ", ")
+	return "none"
 }
 
 // NotDrawn says how many workers have no row; empty if all have one.

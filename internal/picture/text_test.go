@@ -43,6 +43,13 @@ func TestAPoolIsNotEmptyBeforeItIsReported(t *testing.T) {
 	NewWithT(t).Expect(text(t, f)).To(ContainSubstring(": 3 addresses leased; DHCP has not reported of how many\n"))
 }
 
+func TestNobodyIsNoneBeforeHeIsRead(t *testing.T) {
+	g, p := NewWithT(t), picture.Page{Unread: []string{"events: you may not list events"}}
+	g.Expect(p.Counted()).To(Equal("none"))
+	p.Unread = append(p.Unread, "leases: you may not list dhcpleases")
+	g.Expect(p.Counted()).To(Equal("none that was read"))
+}
+
 func TestEachWorkerHasARow(t *testing.T) {
 	g, p := NewWithT(t), picture.Of(healthy(500))
 	g.Expect(p.Workers).To(HaveLen(500))
