@@ -212,7 +212,7 @@ func TestABridgeThatCannotBeMadeIsUnusable(t *testing.T) {
 		"a file that is not there": {[]string{"--pull-secret", "DIR/missing"}, "missing: no such file"},
 		"another output":           {[]string{"-o", "json"}, "--output json: use yaml, or omit it"},
 		"a flag that is none":      {[]string{"--vip", "192.0.2.10"}, "unknown flag"},
-		"two names":                {[]string{"dpu2"}, "give one name: oooi bridge create NAME"},
+		"two names":                {[]string{"dpu2"}, "give one name, not 2 (dpu1, dpu2): oooi bridge create NAME"},
 		"no cluster":               {nil, "finding the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
