@@ -79,8 +79,9 @@ func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.M
 		rcode, err := resolvers.ServeDNS(ctx, w, r)
 		if err == nil {
 			f.heard.Store(time.Now().Unix())
+			return rcode, nil
 		}
-		if err == nil || resolvers == f.resolvers.Load() {
+		if resolvers == f.resolvers.Load() {
 			return rcode, err
 		}
 	}

@@ -75,7 +75,8 @@ func (in Input) between(b dpuv1.DPUHCPBridge) bool {
 
 // Unused names the ImageStreams that OpenShift's registry has made for images of a bridge that goes, and that no other bridge uses and no key of the
 // mapping names. That of an image that the bridge names itself is none of them: its author chooses the name, and may have made the copy. Nor is that of
-// a release whose image the bridge has not reached: anybody names a release. There are none while a DPU of another bridge is being installed: it may pull the image of a release that its bridge no longer has.
+// a release whose image the bridge has not reached: anybody names a release. There are none while a DPU of another bridge is being installed: it may
+// pull the image of a release that its bridge no longer has.
 func (in Input) Unused() []types.NamespacedName {
 	others := slices.DeleteFunc(slices.Clone(in.Copies.Bridges), func(b dpuv1.DPUHCPBridge) bool { return b.UID == in.Bridge.UID || b.DeletionTimestamp != nil })
 	if in.mayPull(others) {
