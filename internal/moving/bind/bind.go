@@ -115,13 +115,24 @@ var withoutEffect = map[string]bool{
 }
 
 var says = map[string]string{
-	"view":        "DNS has one view of the VLAN, and one of the pod network, which it makes itself; all that stands in it is left, too",
-	"allow-query": "DNS answers clients of the VLAN and of networkConfig.clientCIDRs",
-	"recursion":   "DNS forwards names that it does not know",
+	"view": "DNS has one view of the VLAN: give a file with --bind that has only what stands in the view of the VLAN's clients, in place of this one; " +
+		"all that stands in it is left",
+	"allow-query":   ofClients,
+	"match-clients": ofClients,
+	"recursion":     "DNS forwards names that it does not know",
 }
 
+const ofClients = "DNS answers clients of the VLAN and of networkConfig.clientCIDRs"
+
+// configuration reads what stands outside of views, or in the only one. Which of several the VLAN's clients get no file needs to say: it may be decided by
+// keys, or by the address that is asked.
 func (r *reader) configuration(statements []braces.Statement) {
-	for _, s := range statements {
+	isView := func(s braces.Statement) bool { return s.Is("view") }
+	only := slices.IndexFunc(statements, isView)
+	if only >= 0 && slices.ContainsFunc(statements[only+1:], isView) {
+		only = -1
+	}
+	for i, s := range statements {
 		switch {
 		case s.Unread != nil:
 			r.other(s)
@@ -131,8 +142,25 @@ func (r *reader) configuration(statements []braces.Statement) {
 			}
 		case s.Is("zone") && len(s.Words) > 1:
 			r.zone(s)
-		default:
+		case i != only:
 			r.other(s)
+		}
+	}
+	if only >= 0 {
+		r.view(statements[only])
+	}
+}
+
+// view reads one, whose options count before those of the server.
+func (r *reader) view(v braces.Statement) {
+	if slices.ContainsFunc(v.Block, func(s braces.Statement) bool { return s.Is("forwarders") }) {
+		r.general = nil
+	}
+	for _, s := range v.Block {
+		if s.Unread == nil && s.Is("zone") && len(s.Words) > 1 {
+			r.zone(s)
+		} else {
+			r.option(s)
 		}
 	}
 }
@@ -175,7 +203,7 @@ func (r *reader) option(s braces.Statement) {
 				r.Leave(at.Line, "DNS serves at dns.serverIP: write the address of the server there, if clients shall keep it")
 			}
 		}
-	case s.Is("allow-query") && anyone(s.Block):
+	case (s.Is("allow-query") || s.Is("match-clients")) && anyone(s.Block):
 	default:
 		r.other(s)
 	}
