@@ -123,7 +123,10 @@ func TestAnAnswerThatDoesNotEndIsGivenUp(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // which Close waits for
+		server.Close()
+	})
 	root := Root()
 	root.SetOut(io.Discard)
 	root.SetErr(io.Discard)
