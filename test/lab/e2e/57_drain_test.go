@@ -58,6 +58,8 @@ func TestADrainIsNotNoticed(t *testing.T) {
 	})
 	kubectl(t, ctx, "cordon", "node1")
 	kubectl(t, ctx, "-n", "clusters", "delete", "pod", "drained-dns-deployment-0")
+	// An eviction is judged by what the budget's status says, which comes after the pod has gone (kubernetes, registry/core/pod/storage/eviction.go).
+	kubectl(t, ctx, "-n", "clusters", "wait", "--for=jsonpath={.status.disruptionsAllowed}=0", "pdb/drained-dns", "--timeout=60s")
 	out, err := lab.Kubectl(ctx, strings.Fields("drain node2 --ignore-daemonsets --delete-emptydir-data --timeout=10s --pod-selector app.kubernetes.io/instance=drained-dns")...)
 	if err == nil {
 		t.Errorf("the node of the only DNS instance that serves was drained: %s", out)
