@@ -386,6 +386,13 @@ func TestAFullPoolIsOfTheConfigurationThatIsServed(t *testing.T) {
 	f.DHCP.Is.Generation = 2
 	steps, _ := Worker(f, "w1")
 	g.Expect(steps[len(steps)-1].See).NotTo(Equal(Page + noAddress))
+	second := f.DHCP.Is.Status.Conditions[1]
+	second.Type, second.ObservedGeneration = v1alpha1.InstanceCondition(v1alpha1.ConditionAddressesLeft, 1), 2
+	f.DHCP.Is.Status.Instances = make([]v1alpha1.Instance, 2)
+	f.DHCP.Is.Status.Conditions = append(f.DHCP.Is.Status.Conditions, second)
+	steps, _ = Worker(f, "w1")
+	g.Expect(steps[len(steps)-1].See).To(Equal(Page+noAddress), "the second instance says so now, whatever the first said before")
+	f.DHCP.Is.Status.Conditions = f.DHCP.Is.Status.Conditions[:len(f.DHCP.Is.Status.Conditions)-1]
 	f.DHCP.Is.Status.Conditions[1].ObservedGeneration = 2
 	steps, _ = Worker(f, "w1")
 	g.Expect(steps[len(steps)-1].See).To(Equal(Page + noAddress))

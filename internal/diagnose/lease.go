@@ -151,15 +151,13 @@ func (f Facts) unleased(w worker) step.Step {
 		f.controlPlane(), w.name, f.network(), serving(f.DHCP.Is.Status.Instances)), "it started %s ago and has no lease: its DISCOVER has not reached DHCP, or it sends none", w.runs(f))
 }
 
-// exhausted is the condition of an instance that has no address left; nil where that is of a former configuration.
+// exhausted is the condition of an instance that has no address left, unless that is of a former configuration.
 func exhausted(d *v1alpha1.DHCPServer) *metav1.Condition {
 	if d == nil {
 		return nil
 	}
-	if c := notSo(d.Status.Instances, d.Status.Conditions, v1alpha1.ConditionAddressesLeft); c != nil && c.ObservedGeneration == d.Generation {
-		return c
-	}
-	return nil
+	current := slices.DeleteFunc(slices.Clone(d.Status.Conditions), func(c metav1.Condition) bool { return c.ObservedGeneration != d.Generation })
+	return notSo(d.Status.Instances, current, v1alpha1.ConditionAddressesLeft)
 }
 
 // notSo is the first of the instances' conditions of a kind that is False.
