@@ -72,11 +72,14 @@ func (c *clusterFlags) clientListening(warnings io.Writer, hear ...transport.Wra
 	for _, h := range hear {
 		config.Wrap(h)
 	}
+	return clientOf(config)
+}
+
+func clientOf(config *rest.Config) (api client.Client, err error) {
 	kinds, err := kindsOf(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	if err == nil {
+		api, err = client.New(config, client.Options{Scheme: controller.Scheme(), Mapper: kinds})
 	}
-	api, err := client.New(config, client.Options{Scheme: controller.Scheme(), Mapper: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}

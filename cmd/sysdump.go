@@ -49,7 +49,7 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 	if err != nil {
 		return asUnusable(err)
 	}
-	api, err := cluster.client(cmd.ErrOrStderr())
+	api, err := clientOf(config)
 	if err != nil {
 		return asUnusable(err)
 	}
@@ -61,8 +61,11 @@ func collect(cmd *cobra.Command, cluster *clusterFlags, output string, now time.
 	if err != nil {
 		return asUnusable(fmt.Errorf("reaching the cluster: %w", err))
 	}
+	if err := loggedIn(api); err != nil {
+		return asUnusable(err)
+	}
 	only := cluster.overrides.Context.Namespace
-	if err := errors.Join(loggedIn(api), isThere(cmd.Context(), api, only)); err != nil {
+	if err := isThere(cmd.Context(), api, only); err != nil {
 		return asUnusable(err)
 	}
 	file, err := os.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

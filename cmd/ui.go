@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/live"
 )
@@ -49,13 +47,9 @@ func serveUI(cmd *cobra.Command, cluster *clusterFlags, port uint16) error {
 	apiServer := clock.New()
 	config.Wrap(apiServer.Listen)
 	config.QPS = -1 // a page takes a dozen requests; the API server's own priority and fairness is the limit
-	kinds, err := kindsOf(config)
+	api, err := clientOf(config)
 	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	api, err := client.New(config, client.Options{Scheme: controller.Scheme(), Mapper: kinds})
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
+		return err
 	}
 	if err := loggedIn(api); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -34,17 +35,13 @@ func ReadPlatform(ctx context.Context, api client.Reader, key, images types.Name
 	hc, management := &unstructured.Unstructured{}, &configv1.ClusterVersion{}
 	hc.SetGroupVersionKind(hyperv1.GroupVersion.WithKind("HostedCluster"))
 	for _, read := range []struct {
-		kind string
 		key  types.NamespacedName
 		into client.Object
 		must bool // without it nothing can be said; of the others, a step says that they were not read
-	}{
-		{"HostedCluster", key, hc, true}, {"ConfigMap", images, mapping, true}, {"ConfigMap", supportedVersions, supported, false},
-		{"ClusterVersion", types.NamespacedName{Name: "version"}, management, false},
-	} {
+	}{{key, hc, true}, {images, mapping, true}, {supportedVersions, supported, false}, {types.NamespacedName{Name: "version"}, management, false}} {
 		err := ifThere(api.Get(ctx, read.key, read.into))
 		if err != nil && (read.must || !apierrors.IsForbidden(err)) {
-			return p, fmt.Errorf("reading %s %s: %w", read.kind, read.key, err)
+			return p, fmt.Errorf("reading %s %s: %w", observe.KindOf(read.into), read.key, err)
 		}
 	}
 	if management.Name != "" {

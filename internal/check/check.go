@@ -103,10 +103,7 @@ func fail(do, says string, args ...any) step.Step {
 }
 
 func unread(what, why string) step.Step {
-	do := step.Again
-	if strings.Contains(why, step.MayNot) {
-		do = "have an administrator bind ClusterRole oooi-check to you, or run it as somebody who may"
-	}
+	do := step.ToRead(why, "have an administrator bind ClusterRole oooi-check to you, or run it as somebody who may")
 	return step.Step{Outcome: step.Unread, Says: what + ": " + why, Do: do, See: rights}
 }
 

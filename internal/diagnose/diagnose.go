@@ -196,9 +196,6 @@ func waits(says string, args ...any) step.Step {
 }
 
 func unread(what, why string) step.Step {
-	do := step.Again
-	if strings.Contains(why, step.MayNot) {
-		do = "have an administrator grant you that right, or run this as somebody who has it"
-	}
+	do := step.ToRead(why, "have an administrator grant you that right, or run this as somebody who has it")
 	return step.Step{Outcome: step.Unread, Says: what + " not read: " + why, Do: do, See: Page + rights}
 }

@@ -40,9 +40,9 @@ func Matching(leases []Lease, who string) []Lease {
 // names takes a hardware address as switches, Windows and Linux write it, too: 5254.0000.0001, 52-54-00-00-00-01 or 52:54:00:00:00:01.
 func names(who string, of netip.Addr, client lease.Client, id, hostname string, vm lease.VM) bool {
 	ip, _ := netip.ParseAddr(who)
+	all := []string{client.MAC, client.ID, id, hostname, vm.Name, vm.Namespace + "/" + vm.Name}
 	hardware, _ := net.ParseMAC(who)
-	return of == ip || len(hardware) > 0 && slices.Contains([]string{client.MAC, client.ID, id}, hardware.String()) ||
-		slices.Contains([]string{client.MAC, client.ID, id, hostname, vm.Name, vm.Namespace + "/" + vm.Name}, strings.ToLower(who))
+	return of == ip || slices.Contains(all, strings.ToLower(who)) || len(hardware) > 0 && slices.Contains(all, hardware.String())
 }
 
 // Table writes leases for people, as of a time.

@@ -42,6 +42,14 @@ const MayNot = "you may not "
 // Again is what to do about what is unread for another reason: a right would not help.
 const Again = "it is no matter of rights: look at what it says, and run this again"
 
+// ToRead is what to do about what is unread: grant, if a right is missing.
+func ToRead(why, grant string) string {
+	if strings.Contains(why, MayNot) {
+		return grant
+	}
+	return Again
+}
+
 // Step is one thing that was looked at.
 type Step struct {
 	// Name is what scripts select by, in lower case with dashes. It does not change from version to version.

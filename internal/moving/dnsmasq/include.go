@@ -66,15 +66,13 @@ func (s *statement) include(sources *draft.Sources) (files []draft.File, does bo
 	case "conf-file", "servers-file":
 		files, s.unread = sources.Include(s.Line, values[0])
 		return files, true
+	case "dhcp-hostsfile", "dhcp-optsfile", "addn-hosts": // or a directory
+		if files, s.unread = sources.Include(s.Line, values[0]); !errors.Is(s.unread, fs.ErrNotExist) {
+			return files, true
+		}
 	case "conf-dir", "dhcp-hostsdir", "dhcp-optsdir", "hostsdir":
-		s.unread = fs.ErrNotExist
-	case "dhcp-hostsfile", "dhcp-optsfile", "addn-hosts":
-		files, s.unread = sources.Include(s.Line, values[0])
 	default:
 		return nil, false
-	}
-	if !errors.Is(s.unread, fs.ErrNotExist) {
-		return files, true
 	}
 	files, s.unread = sources.Include(s.Line, path.Join(values[0], "*"), func(name string) bool { return ofDirectory(name, values[1:]) })
 	switch {
