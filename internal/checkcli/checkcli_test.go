@@ -230,6 +230,23 @@ func (w *world) certificates(t *testing.T) {
 		w.trust(bundle)
 		w.says(t, "webhook-other-name", asked{})
 	})
+	t.Run("at pods that do not answer", func(t *testing.T) {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.Webhook}}
+		w.serve(good)
+		w.change(service, func() {
+			service.Spec = corev1.ServiceSpec{Selector: map[string]string{"serves": "webhook"}, Ports: []corev1.ServicePort{{Port: w.port}}}
+		})
+		starts, ends := w.pod("starts", corev1.ConditionFalse), w.pod("ends", corev1.ConditionTrue)
+		others := []client.Object{w.pod("serves-1", corev1.ConditionTrue), w.pod("serves-2", corev1.ConditionTrue)}
+		w.Expect(w.api.Delete(t.Context(), ends)).To(Succeed())
+		w.says(t, "webhook-pods-silent", asked{})
+		w.change(ends, func() { ends.SetFinalizers(nil) })
+		for _, o := range append(others, starts) {
+			w.change(o, func() { o.SetFinalizers(nil) })
+			w.Expect(w.api.Delete(t.Context(), o)).To(Succeed())
+		}
+		w.outside()
+	})
 	t.Run("without a caBundle", func(t *testing.T) {
 		w.trust(nil)
 		w.says(t, "webhook-no-bundle", asked{})
@@ -240,6 +257,21 @@ func (w *world) certificates(t *testing.T) {
 		w.says(t, "webhook-gone", asked{})
 		w.install()
 	})
+}
+
+// pod is one of the webhook's Service, of the operator's Deployment, on no node. A finalizer keeps it while it ends.
+func (w *world) pod(name string, ready corev1.ConditionStatus) client.Object {
+	w.t.Helper()
+	d := &appsv1.Deployment{}
+	w.Expect(w.api.Get(w.t.Context(), client.ObjectKey{Namespace: system, Name: "oooi-controller-manager"}, d)).To(Succeed())
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name, Labels: map[string]string{"serves": "webhook"}, Finalizers: []string{"example.com/stays"}},
+		Spec:       d.Spec.Template.Spec,
+	}
+	w.Expect(w.api.Create(w.t.Context(), p)).To(Succeed())
+	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
+	w.Expect(w.api.Status().Update(w.t.Context(), p)).To(Succeed())
+	return p
 }
 
 func named(all []*apiextensionsv1.CustomResourceDefinition, name string) []*apiextensionsv1.CustomResourceDefinition {

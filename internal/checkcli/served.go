@@ -9,8 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -72,19 +72,29 @@ func shown(ctx context.Context, address string) (chain [][]byte, err error) {
 	return chain, nil
 }
 
-// throughPod asks a Ready pod of the Service.
+// throughPod asks the Ready pods of the Service until one shows its certificate. A pod that ends is still Ready for a moment, and takes nothing.
 func (r *Reader) throughPod(ctx context.Context, s *corev1.Service, port int32) ([][]byte, error) {
 	pods := &corev1.PodList{}
 	if err := r.api.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels(s.Spec.Selector)); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool {
-		return kubelet.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue
-	})
-	if i < 0 {
-		return nil, errors.New("no pod of its Service is Ready")
+	var why []string
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp != nil || kubelet.PodCondition(&p, corev1.PodReady).Status != corev1.ConditionTrue {
+			continue
+		}
+		chain, err := r.shownBy(ctx, client.ObjectKeyFromObject(&p), targetOf(s, port, p))
+		if err == nil {
+			return chain, nil
+		}
+		why = append(why, fmt.Sprintf("pod %s: %v", p.Name, err))
 	}
-	local, stop, err := r.forward(ctx, client.ObjectKeyFromObject(&pods.Items[i]), targetOf(s, port, pods.Items[i]))
+	return nil, errors.New(cmp.Or(strings.Join(why, "; "), "no pod of its Service is Ready"))
+}
+
+// shownBy are the certificates of a pod's server.
+func (r *Reader) shownBy(ctx context.Context, pod types.NamespacedName, port int32) ([][]byte, error) {
+	local, stop, err := r.forward(ctx, pod, port)
 	if err != nil {
 		return nil, err
 	}

@@ -136,10 +136,7 @@ func (w *world) install() {
 	w.t.Helper()
 	w.ensure(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}})
 	w.kubectl("apply", "--server-side", "--force-conflicts", "-k", "../../config/default")
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.Webhook}}
-	w.change(service, func() {
-		service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}
-	})
+	w.outside()
 	w.scale(2)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: check.LeaseName}}
 	w.change(lease, func() {
@@ -147,6 +144,15 @@ func (w *world) install() {
 		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: ptr.To("oooi-controller-manager-1_a"), RenewTime: ptr.To(metav1.NowMicro()), LeaseDurationSeconds: ptr.To(int32(3600))}
 	})
 	w.serve(time.Now().Add(60 * 24 * time.Hour))
+}
+
+// outside gives the webhook's Service a name outside the cluster.
+func (w *world) outside() {
+	w.t.Helper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.Webhook}}
+	w.change(service, func() {
+		service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}
+	})
 }
 
 // kubectl runs as the administrator.

@@ -48,7 +48,9 @@ func TestTheCheckSeesAnOperatorComeAndGo(t *testing.T) {
 		ready(t, ctx)
 		awaitCondition(t, ctx, "clusters", "infra/c1", "Degraded", "False", "") // the scenario before may have left a pod that starts; --wait is for failures
 		c, err := checks(t, ctx, "--wait=2m")
-		must(t, err)
+		if err != nil {
+			t.Error(err)
+		}
 		for _, s := range c.Steps {
 			t.Logf("%s %s: %s", s.Outcome, s.Name, s.Says)
 			if s.Outcome == "fail" || s.Outcome == "unread" || s.Outcome == "warn" && s.Name != "dpf" { // of which the lab has a part
