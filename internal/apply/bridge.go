@@ -119,10 +119,12 @@ func (w *Writer) Created(ctx context.Context, cluster *dpf.DPUCluster, now metav
 		return fmt.Errorf("reading DPUCluster %s: %w", client.ObjectKeyFromObject(cluster), err)
 	}
 	changed := live.DeepCopy()
-	meta.SetStatusCondition(&changed.Status.Conditions, metav1.Condition{
+	if !meta.SetStatusCondition(&changed.Status.Conditions, metav1.Condition{
 		Type: dpf.ConditionCreated, Status: metav1.ConditionTrue, Reason: "HostedClusterCreated", LastTransitionTime: now,
 		Message: "a DPUHCPBridge made its control plane", ObservedGeneration: live.Generation,
-	})
+	}) {
+		return nil // the cache is behind
+	}
 	err := w.Client.Status().Patch(ctx, changed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerFieldOwner))
 	if err != nil {
 		return fmt.Errorf("setting condition %s of DPUCluster %s: %w", dpf.ConditionCreated, client.ObjectKeyFromObject(cluster), err)
