@@ -92,7 +92,7 @@ func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verd
 func privileged(before []metav1.Condition, p bridge.Plan, out Outcome) verdict {
 	const kind = dpuv1.ConditionPrivilegedPodsAllowed
 	was := kept(before, kind)
-	if p.Approve == nil || connecting(out.Findings, kind) && was.Status == metav1.ConditionTrue {
+	if p.Approve == nil || connecting(out.Findings, kind) && bridge.WasSeen(was.Reason) {
 		return was
 	}
 	return judged(kind, out.Findings, was)

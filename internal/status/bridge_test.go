@@ -85,15 +85,23 @@ func TestApprovalSaysWhyThereIsNone(t *testing.T) {
 func TestPrivilegedPodsAreSaidApartFromReady(t *testing.T) {
 	const kind = dpuv1.ConditionPrivilegedPodsAllowed
 	granted := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Granted", Message: "as before"}
+	reported := func(reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: "as before"}}
+	}
 	for name, c := range map[string]struct {
 		before []metav1.Condition
 		grant  bridge.Grant
-		want   metav1.ConditionStatus
+		want   string
 	}{
-		"the first time":  {nil, bridge.Grant{}, metav1.ConditionFalse},
-		"after a restart": {[]metav1.Condition{granted}, bridge.Grant{}, metav1.ConditionTrue},
-		"it is there":     {nil, bridge.Grant{There: true, Ours: true, Grants: true}, metav1.ConditionTrue},
-		"it is refused":   {[]metav1.Condition{granted}, bridge.Grant{Refused: "no"}, metav1.ConditionFalse},
+		"the first time":            {nil, bridge.Grant{}, "Connecting"},
+		"after a restart":           {[]metav1.Condition{granted}, bridge.Grant{}, "Granted"},
+		"others' after a restart":   {reported("GrantedByOthers"), bridge.Grant{}, "GrantedByOthers"},
+		"foreign after a restart":   {reported("NameTaken"), bridge.Grant{}, "NameTaken"},
+		"refused after a restart":   {reported("GrantRefused"), bridge.Grant{}, "GrantRefused"},
+		"what lacked is there":      {reported("DPFOperatorConfigNotFound"), bridge.Grant{}, "Connecting"},
+		"it is there":               {nil, bridge.Grant{There: true, Ours: true, Grants: true}, "Granted"},
+		"it is refused":             {[]metav1.Condition{granted}, bridge.Grant{Refused: "no"}, "GrantRefused"},
+		"a foreign one is replaced": {reported("NameTaken"), bridge.Grant{There: true, Ours: true, Grants: true}, "Granted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Name: "b1", Namespace: "dpf", UID: "u1"}, Status: dpuv1.DPUHCPBridgeStatus{Conditions: c.before}}
@@ -104,7 +112,7 @@ func TestPrivilegedPodsAreSaidApartFromReady(t *testing.T) {
 			out := Outcome{Findings: []finding.Finding{finding.Warn(dpuv1.ConditionBlueFieldContainerImageAvailable, "Mapped").Say("it is"), bridge.Privileged(c.grant, &rbacv1.ClusterRoleBinding{Subjects: []rbacv1.Subject{{Name: "system:serviceaccounts:dpf"}}})}}
 			p := bridge.Plan{Approve: &bridge.Approval{}, Inject: &bridge.Injection{}}
 			NewWithT(t).Expect(Bridge(observe.Bridge{Input: bridge.Input{Bridge: b, HostedCluster: hc}}, p, out, time.Now()).Conditions).To(ContainElements(
-				And(HaveField("Type", kind), HaveField("Status", c.want)),
+				And(HaveField("Type", kind), HaveField("Reason", c.want)),
 				And(HaveField("Type", dpuv1.ConditionReady), HaveField("Status", metav1.ConditionTrue)))) // DPUs join all the same
 		})
 	}

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -61,7 +63,7 @@ func Privileged(g Grant, want *rbacv1.ClusterRoleBinding) finding.Finding {
 	const kind = dpuv1.ConditionPrivilegedPodsAllowed
 	switch {
 	case g.Refused != "":
-		return finding.Fail(kind, "GrantRefused").Say("the hosted cluster refuses ClusterRoleBinding %s, which pods of DPF's services need; the operator tries again: %s", privilegedName, g.Refused)
+		return finding.Fail(kind, grantRefused).Say("the hosted cluster refuses ClusterRoleBinding %s, which pods of DPF's services need; the operator tries again: %s", privilegedName, g.Refused)
 	case g.There && !g.Ours && !g.Grants:
 		return finding.Fail(kind, nameTaken).Say("ClusterRoleBinding %s in the hosted cluster is not this bridge's, which does not touch it, and does not give %s to group %s alone: correct or delete it", privilegedName, privilegedRole, want.Subjects[0].Name)
 	case g.There && !g.Ours:
@@ -70,4 +72,12 @@ func Privileged(g Grant, want *rbacv1.ClusterRoleBinding) finding.Finding {
 		return finding.Warn(kind, "Granted").Say("ClusterRoleBinding %s gives %s to group %s", privilegedName, privilegedRole, want.Subjects[0].Name)
 	}
 	return finding.Wait(kind, "Connecting").Say("ClusterRoleBinding %s in the hosted cluster is not yet as it has to be", privilegedName)
+}
+
+// grantRefused is the reason of a finding about a binding that the hosted cluster refuses.
+const grantRefused = "GrantRefused"
+
+// WasSeen says whether a reason of PrivilegedPodsAllowed tells what the hosted cluster has, and not what is missing to look there.
+func WasSeen(reason string) bool {
+	return slices.Contains([]string{"Granted", "GrantedByOthers", nameTaken, grantRefused}, reason)
 }

@@ -13,7 +13,7 @@ import (
 
 var (
 	// said matches reasons in sources: of findings, of conditions that are not True, and those with a constant.
-	said = regexp.MustCompile(`(?:(?:finding\.(?:Wait|Refuse|Fail)|begin)\([\w.]+, |waiting\(|refuse\(|because\(|lacking\(d, "\w+", |\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|Reason\w+|ManagementUnreachable|ApprovalRefused|LookingUp|Cach\w+|Registry\w+|ImageNotFound|InvalidReleaseImage) += |failure\{|\n\t(?:Ignition|MachineConfig|MachineOS|Registry|Flavor|PauseImage|Template)(?:Invalid|NotFound|Missing|Refused|TooLarge) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
+	said = regexp.MustCompile(`(?:(?:finding\.(?:Wait|Refuse|Fail)|begin)\([\w.]+, |waiting\(|refuse\(|because\(|lacking\(d, "\w+", |\bno\([\w.]+, |\b(?:nameTaken|grantRefused|provisioning|Guest\w+|Reason\w+|ManagementUnreachable|ApprovalRefused|LookingUp|Cach\w+|Registry\w+|ImageNotFound|InvalidReleaseImage) += |failure\{|\n\t(?:Ignition|MachineConfig|MachineOS|Registry|Flavor|PauseImage|Template)(?:Invalid|NotFound|Missing|Refused|TooLarge) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
 	// well matches those of conditions that are True.
 	well = regexp.MustCompile(`(?:finding\.Warn\([\w.]+, |\bimageFound = |\byes\([\w.]+, |applied\([\w.]+, )"([A-Z]\w+)"`)
 	// row matches a row of the page's two tables: anchor, reason, conditions, what it means and, if it is not True, what to do.
