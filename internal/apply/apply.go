@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -263,7 +264,7 @@ func unchanged(live client.Object, want *unstructured.Unstructured) bool {
 }
 
 // awaitCache waits until the cache has what was just applied, so that the next reader sees it, above all the next Infra that gets addresses
-// on the same VLAN. It waits no longer than a second, because somebody else may have changed the object since.
+// on the same VLAN, and nobody restores a drift twice. It waits no longer than a second, because somebody may have deleted the object since.
 func (w *Writer) awaitCache(ctx context.Context, sent []*unstructured.Unstructured) {
 	_ = wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, time.Second, true, func(ctx context.Context) (bool, error) {
 		for len(sent) > 0 && w.shows(ctx, sent[0]) {
@@ -280,7 +281,11 @@ func (w *Writer) shows(ctx context.Context, want *unstructured.Unstructured) boo
 	}
 	live := made.(client.Object)
 	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), live, client.UnsafeDisableDeepCopy)
-	return err == nil && live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
+	if err != nil {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), want.GetResourceVersion()) // of the API server's answer
+	return err == nil && order >= 0
 }
 
 // live is the object as it is; nil if there is none.

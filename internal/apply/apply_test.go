@@ -103,6 +103,49 @@ func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
 	g.Expect(cache.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "c1-proxy-svc"}, &corev1.Service{})).To(Succeed())
 }
 
+// A drift that is restored is told of once, though the cache shows it for a while.
+func TestADriftIsRestoredOnce(t *testing.T) {
+	g := NewWithT(t)
+	api := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	var drifted *corev1.Service
+	behind := 0 // how many reads lag behind the write
+	cache := interceptor.NewClient(api, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			behind = 3
+			return c.Apply(ctx, o, options...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if drifted != nil && behind > 0 {
+				behind--
+				drifted.DeepCopyInto(o.(*corev1.Service))
+				return nil
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+	})
+	w := &Writer{Client: cache, Live: api}
+	restores := func() (writes, mended int) {
+		for range 2 {
+			applied, err := w.To(t.Context(), Owner{}, []runtime.ApplyConfiguration{service()})
+			g.Expect(err).NotTo(HaveOccurred())
+			if mended += len(applied.Mended); applied.Wrote {
+				writes++
+			}
+		}
+		return writes, mended
+	}
+	writes, mended := restores()
+	g.Expect([]int{writes, mended}).To(Equal([]int{1, 0}))
+	s := &corev1.Service{}
+	g.Expect(api.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "c1-proxy-svc"}, s)).To(Succeed())
+	s.Spec.Selector = map[string]string{"app": "theirs"}
+	g.Expect(api.Update(t.Context(), s, client.FieldOwner("somebody"))).To(Succeed())
+	drifted = s.DeepCopy()
+	behind = 1
+	writes, mended = restores()
+	g.Expect([]int{writes, mended}).To(Equal([]int{1, 1}))
+}
+
 // An object that somebody made, and the cache lacks, stays theirs: the next pass sees it, and says so.
 func TestWhatSomebodyMadeMeanwhileIsNotTakenOver(t *testing.T) {
 	g := NewWithT(t)
