@@ -104,6 +104,11 @@ soak: ## Rehearse what goes wrong, by chance, for as long as FOR says (1h); `mak
 bench: ## Benchmarks as a table.
 	test/bench/run
 
+.PHONY: late
+late: ## The controllers' tests while each watch lags by 0.3 s, as on a busy API server (10 minutes).
+	$(LAB) build assets
+	$(TESTENV); go test -timeout 30m ./internal/controller -late /
+
 .PHONY: mutants
 mutants: ## Take out one safeguard at a time; list the test that kills each. SHARD=3/8: an eighth; UNTRIED=1: the rest.
 	$(LAB) build assets envoy

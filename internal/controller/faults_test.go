@@ -3,6 +3,7 @@ package controller_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"regexp"
@@ -37,10 +38,13 @@ func (f fault) at(number, n int) bool {
 	return n > 0 && (number == n || f.every > 0 && number > n && (number-n)%f.every == 0)
 }
 
+// lateWatches delays watches of all tests, as a busy API server does.
+var lateWatches = flag.String("late", "", "a text in the paths of watches whose events come 0.3 s late")
+
 // forAll is in place of a bridge's number.
 const forAll = "all"
 
-func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
+func newFaults() *faults { return &faults{died: make(chan struct{}, 1), late: *lateWatches} }
 
 // since starts to count calls.
 func (f *faults) since(of map[string]fault) {
@@ -90,17 +94,58 @@ func (f *faults) delayed(r *http.Request, answer *http.Response) *http.Response 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.late != "" && strings.Contains(r.URL.Path, f.late) && r.URL.Query().Has("watch") {
-		answer.Body = late{answer.Body}
+		answer.Body = newLate(answer.Body)
 	}
 	return answer
 }
 
-type late struct{ io.ReadCloser }
+// lateness is how much later a piece of a delayed watch comes. Those that follow it are under way meanwhile.
+const lateness = 300 * time.Millisecond
 
-func (l late) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
-	time.Sleep(300 * time.Millisecond)
-	return n, err
+// late is a body each piece of which comes later.
+type late struct {
+	io.ReadCloser
+	pieces <-chan piece
+	left   []byte
+}
+
+type piece struct {
+	octets []byte
+	err    error
+	due    time.Time
+}
+
+func newLate(body io.ReadCloser) *late {
+	pieces := make(chan piece, 10_000)
+	go func() {
+		defer close(pieces)
+		for {
+			octets := make([]byte, 32<<10)
+			n, err := body.Read(octets)
+			pieces <- piece{octets[:n], err, time.Now().Add(lateness)}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return &late{ReadCloser: body, pieces: pieces}
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if len(l.left) == 0 {
+		next, more := <-l.pieces
+		if !more {
+			return 0, io.EOF
+		}
+		time.Sleep(time.Until(next.due))
+		if next.err != nil {
+			return copy(p, next.octets), next.err
+		}
+		l.left = next.octets
+	}
+	n := copy(p, l.left)
+	l.left = l.left[n:]
+	return n, nil
 }
 
 // before is one manager's way to the API server; after its death no call gets through.

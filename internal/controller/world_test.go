@@ -454,7 +454,7 @@ func (w *world) settled(name string) {
 		w.daemonsAccept(g, name)
 		i := &v1alpha1.Infra{}
 		g.Expect(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: name}, i)).To(Succeed())
-		g.Expect(meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%v", i.Status.Conditions)
+		g.Expect(meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("ObservedGeneration", i.Generation)), "%v", i.Status.Conditions)
 	}).WithPolling(300 * time.Millisecond).Should(Succeed())
 }
 
