@@ -17,6 +17,8 @@ func TestWhatCannotBeUnderstoodEndsWithTwo(t *testing.T) {
 		{[]string{"bridge", "show", "b1", "-n", "clusters"}, `unknown command "show" for "oooi bridge"; see oooi bridge --help`},
 		{[]string{"leases", "lst"}, `unknown command "lst" for "oooi leases"; did you mean list?; see oooi leases --help`},
 		{[]string{"completion", "foo"}, `unknown command "foo" for "oooi completion"; see oooi completion --help`},
+		{[]string{"completion", "bash", "x"}, `"x" is not expected: oooi completion bash`},
+		{[]string{"completion", "zsh", "--nonsense"}, "unknown flag: --nonsense; see oooi completion zsh --help"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see oooi --help"},
 		{[]string{"dhcp", "--nonsense"}, "unknown flag: --nonsense; see oooi dhcp --help"},
 		{[]string{"render", "--nonsense"}, "unknown flag: --nonsense; see oooi render --help"},

@@ -35,6 +35,9 @@ func Root() *cobra.Command {
 	for _, sub := range root.Commands() {
 		if sub.Name() == "completion" { // cobra's own
 			ofSubcommands(sub)
+			for _, shell := range sub.Commands() {
+				shell.Args = noArguments
+			}
 		}
 	}
 	if filepath.Base(os.Args[0]) == asPlugin {
