@@ -92,6 +92,14 @@ spec:
 	}
 }
 
+// A program that goes through the items need not know that nothing is applied.
+func TestNoObjectsAreAListToo(t *testing.T) {
+	g := NewWithT(t)
+	out, _, err := rendered("", "-o", "json", "-f", preflightExamples+"SharedIngressUnsupported/fails.yaml")
+	g.Expect(err).To(MatchError(ContainSubstring("is rejected")))
+	g.Expect(out).To(MatchJSON(`{"apiVersion": "v1", "kind": "List", "items": []}`))
+}
+
 // A user of a released binary need not know its images.
 func TestTheReleasedImagesAreThoseOfTheDeployment(t *testing.T) {
 	deployment, err := os.ReadFile("../config/manager/manager.yaml")

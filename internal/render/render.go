@@ -146,7 +146,7 @@ func YAML(to io.Writer, objects []runtime.ApplyConfiguration) error {
 	return nil
 }
 
-// JSON writes one List.
+// JSON writes one List, whose items are a list though there are none.
 func JSON(to io.Writer, objects []runtime.ApplyConfiguration) error {
 	enc := json.NewEncoder(to)
 	enc.SetIndent("", "  ")
@@ -154,5 +154,5 @@ func JSON(to io.Writer, objects []runtime.ApplyConfiguration) error {
 		APIVersion string                       `json:"apiVersion"`
 		Kind       string                       `json:"kind"`
 		Items      []runtime.ApplyConfiguration `json:"items"`
-	}{"v1", "List", objects})
+	}{"v1", "List", append([]runtime.ApplyConfiguration{}, objects...)})
 }
