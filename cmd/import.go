@@ -98,12 +98,16 @@ func readSite(stdin io.Reader, files [][]string) (site draft.Site, given bool, e
 
 // readGiven is a file, and what is below its directory, whose links lead nowhere else.
 func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
+	read := func() ([]byte, error) { return render.ReadFile(name) }
 	if name == "-" {
-		text, err := io.ReadAll(stdin)
-		return draft.File{Name: name, Text: draft.Text(text)}, err
+		read = func() ([]byte, error) { return io.ReadAll(stdin) }
 	}
-	text, err := render.ReadFile(name)
+	raw, err := read()
 	if err != nil {
+		return file, err
+	}
+	file.Name = name
+	if file.Text, err = draft.Text(name, raw); err != nil || name == "-" {
 		return file, err
 	}
 	directory, within := filepath.Split(name)
@@ -115,8 +119,8 @@ func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
 	if err != nil {
 		return file, err
 	}
-	tree := &draft.Tree{FS: root.FS(), Name: filepath.Clean(directory), Path: absolute}
-	return draft.File{Name: name, Text: draft.Text(text), Tree: tree, Within: within}, nil
+	file.Tree, file.Within = &draft.Tree{FS: root.FS(), Name: filepath.Clean(directory), Path: absolute}, within
+	return file, nil
 }
 
 // importInfra prints the Infra, reports what it does not have, and fails if something must be written first.

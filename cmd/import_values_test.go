@@ -124,6 +124,25 @@ func TestAByteOrderMarkIsNoText(t *testing.T) {
 	g.Expect(infra).To(ContainSubstring("gateway: 10.0.0.1\n"))
 }
 
+// A program or an archive that is given for a configuration is named, and its octets stay off the terminal.
+func TestWhatIsNoTextIsNotRepeated(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(t.TempDir())
+	g.Expect(os.WriteFile("binary", []byte("\x7fELF\x02\x01\x00\x00"), 0o600)).To(Succeed())
+	for _, s := range servers {
+		for _, name := range []string{"binary", "-"} {
+			infra, left, err := imported("\x7fELF\x02\x01\x00\x00", "--"+s.flag, name)
+			g.Expect(err).To(MatchError(name + " is no text file: give the server's configuration, unpacked and in UTF-8"))
+			g.Expect(ExitCode(err)).To(Equal(unusable))
+			g.Expect(infra + left).To(BeEmpty())
+		}
+	}
+	g.Expect(os.WriteFile("all", []byte("conf-file=binary\n"), 0o600)).To(Succeed())
+	_, left, err := imported("", "--dnsmasq", "all")
+	g.Expect(left).To(ContainSubstring("all:1: conf-file=binary: it is not read: binary is no text file"))
+	g.Expect(err).To(MatchError(ContainSubstring("they are not read in full at all:1")))
+}
+
 // dhcpd 4.4 knows these escapes (common/conflex.c, read_string), and takes text in quotes where an option's type is string (dhcp-options(5)).
 func TestISCsTextsHaveEscapes(t *testing.T) {
 	for value, made := range map[string]string{

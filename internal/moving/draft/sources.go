@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,8 +134,14 @@ func (t *Tree) find(name string) (matches []string, there bool) {
 	return matches, len(matches) > 0 || isPattern(name) && err == nil && about.IsDir()
 }
 
-// Text of a file without the byte order mark that some editors write before it.
-func Text(raw []byte) string { return strings.TrimPrefix(string(raw), "\ufeff") }
+// Text of a file without the byte order mark that some editors write before it. No server's configuration has a NUL: it is a program, an
+// archive, or text in UTF-16, which no server reads.
+func Text(name string, raw []byte) (string, error) {
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return "", fmt.Errorf("%s is no text file: give the server's configuration, unpacked and in UTF-8", name)
+	}
+	return strings.TrimPrefix(string(raw), "\ufeff"), nil
+}
 
 func isPattern(name string) bool { return strings.ContainsAny(path.Base(name), `*?[`) }
 
@@ -147,7 +154,10 @@ func (t *Tree) read(name string) (string, error) {
 		return "", fmt.Errorf("%s is not a file of at most %d MiB", name, largest>>20)
 	}
 	text, err := fs.ReadFile(t.FS, name)
-	return Text(text), err
+	if err != nil {
+		return "", err
+	}
+	return Text(name, text)
 }
 
 // below is a path from the root, as the tree has it; empty if it does not.
