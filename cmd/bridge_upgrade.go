@@ -11,6 +11,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/bridgecli"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // bridgeUpgrade is what the flags say about an upgrade.
@@ -28,8 +29,8 @@ func newBridgeUpgradeCommand() *cobra.Command {
 		Long: "Prints, in their order, all that is upgraded for the DPUs of a bridge to get to a release: oooi, the management cluster,\n" +
 			"MCE, the hosted cluster, DPF, the DPUs. Each step is done, next, underway, blocked, later, or for you to look at, and says why.\n" +
 			"Without --plan, sets ocpReleaseImage of the bridge if that is what comes next; all other steps are yours.\n\n" +
-			"Exit code: 0 if nothing is blocked, 1 if a precondition does not hold or the cluster refuses the release, 2 if the bridge\n" +
-			"cannot be read.",
+			"Exit code: 0 if nothing is blocked, 1 if a precondition does not hold or the cluster refuses the release, 2 if flags are\n" +
+			"invalid or the bridge cannot be read.",
 		Example: "  oooi bridge upgrade dpu1 -n clusters --to quay.io/openshift-release-dev/ocp-release:4.20.5-multi --plan",
 		Args:    oneName,
 	}
@@ -44,6 +45,9 @@ func newBridgeUpgradeCommand() *cobra.Command {
 }
 
 func (u *bridgeUpgrade) run(cmd *cobra.Command, cluster *clusterFlags, name string) error {
+	if !valid.Image(u.to) {
+		return asUnusable(fmt.Errorf("--to %q is no release image: write its registry, and its tag or digest, e.g. quay.io/openshift-release-dev/ocp-release:4.20.5-multi", u.to))
+	}
 	namespace, err := cluster.namespace()
 	if err != nil {
 		return asUnusable(err)
