@@ -60,7 +60,10 @@ func (f *diffFlags) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if err != nil {
 		return asUnusable(err)
 	}
-	if report.None() {
+	switch {
+	case len(report.Unread) > 0:
+		return asUnusable(errors.New("not all of the files could be compared with the cluster: see Not read"))
+	case report.None():
 		return nil
 	}
 	return exit{errors.New("something changes"), differs}

@@ -31,6 +31,8 @@ func TestADiffSaysWhatAnApplyChanges(t *testing.T) {
 		ContainSubstring("create Infra clusters/c1"), ContainSubstring("no operator runs in namespace oooi-system"), HaveSuffix("something changes\ncode 1\n")))
 	s.Expect(s.runs("oooi diff -f infra.yaml -o json 2>/dev/null || echo code $?")).To(And(ContainSubstring(`"verb": "create"`), HaveSuffix("code 1\n")))
 	s.Expect(s.runs("kubectl apply -f infra.yaml; oooi diff -f infra.yaml; echo code $?")).To(And(ContainSubstring("Nothing changes."), HaveSuffix("code 0\n")))
+	s.Expect(s.runs("oooi diff -f infra.yaml --as anna || echo code $?")).To(And(Not(ContainSubstring("create")), Not(ContainSubstring("Nothing changes")), HaveSuffix("code 2\n"),
+		ContainSubstring("Not read\n  infra.yaml: whether Infra c1 exists, and what becomes of it, is not known: you may not get infras.hostedcluster.densityops.com in namespace clusters\n")))
 	for command, says := range map[string]string{
 		"sed 's/cidr: .*/cidr: nonsense/' infra.yaml | oooi diff -f -": "the API server would refuse Infra c1",
 		"sed 's/cidr: /cidrs: /' infra.yaml | oooi diff -f -":          "the API server would refuse Infra c1: unknown field \"spec.networkConfig.cidrs\"",

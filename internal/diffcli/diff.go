@@ -42,6 +42,8 @@ type Report struct {
 	Bridges []Bridge `json:"bridges,omitempty"`
 	// NotJudged is what could not be read, or is not foretold.
 	NotJudged []string `json:"notJudged,omitempty"`
+	// Unread are the objects of the files that could not be read: nothing is foretold of them.
+	Unread []string `json:"unread,omitempty"`
 	// PassedOver are the objects of the files of which it is not foretold what they change.
 	PassedOver []string `json:"passedOver,omitempty"`
 }
@@ -59,17 +61,17 @@ type Infra struct {
 	Updated *change.Change `json:"updated,omitempty"`
 }
 
-// None says that nothing changes.
+// None says that nothing changes of what was read.
 func (r Report) None() bool { return len(r.Objects)+len(r.Infras)+len(r.Bridges) == 0 }
 
 // Of says what applying objects does.
 func Of(ctx context.Context, api client.Client, settings Settings, manifests []Manifest, namespace string) (Report, error) {
 	c := newCluster(api, homes(manifests, namespace))
-	all, passedOver, err := c.writes(ctx, manifests, namespace)
+	r := Report{}
+	all, err := c.writes(ctx, manifests, namespace, &r)
 	if err != nil {
-		return Report{}, err
+		return r, err
 	}
-	r := Report{PassedOver: passedOver}
 	var after []client.Object
 	for _, w := range all {
 		r.Objects = append(r.Objects, w.objects()...)

@@ -38,9 +38,10 @@ func Table(to io.Writer, r Report) error {
 	for _, b := range r.Bridges {
 		t.bridge(b)
 	}
-	if r.None() {
+	if r.None() && len(r.Unread) == 0 {
 		t.line(0, "Nothing changes.")
 	}
+	t.list(0, "Not read", r.Unread)
 	t.list(0, "Not judged", r.NotJudged)
 	t.list(0, "Passed over: what these change is not foretold", r.PassedOver)
 	return t.err

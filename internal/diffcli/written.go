@@ -50,6 +50,8 @@ type written struct {
 	before, after *unstructured.Unstructured
 	// planned is what it will be, as planning reads it.
 	planned client.Object
+	// unread says why it is not known whether it exists; empty if it is.
+	unread string
 }
 
 // apply has the API server say what kubectl apply would make of an object, without storing it. If the caller may not do that, the values that
@@ -59,8 +61,8 @@ func (c *cluster) apply(ctx context.Context, m Manifest) (w written, err error) 
 	current.SetGroupVersionKind(m.GroupVersionKind())
 	switch err = c.api.Get(ctx, client.ObjectKeyFromObject(m), current); {
 	case apierrors.IsForbidden(err):
-		c.cannot("get", m.GroupVersionKind(), m.GetNamespace())
-		w.after, err = c.create(ctx, m)
+		w.unread = fmt.Sprintf("%s: whether %s %s exists, and what becomes of it, is not known: you may not %s", m.File, m.GetKind(), m.GetName(), c.right("get", m.GroupVersionKind(), m.GetNamespace()))
+		return w, nil
 	case apierrors.IsNotFound(err):
 		w.after, err = c.create(ctx, m)
 	case err != nil:
@@ -172,27 +174,32 @@ func (c *cluster) typed(u *unstructured.Unstructured) (client.Object, error) {
 	return trimmed.(client.Object), nil
 }
 
-// writes are what becomes of all objects of files. What is not foretold is told; a namespace is added where it is missing, as kubectl does.
-func (c *cluster) writes(ctx context.Context, manifests []Manifest, namespace string) (all []written, passedOver []string, err error) {
+// writes are what becomes of all objects of files. The report has those of which it is not foretold; a namespace is added where it is missing, as
+// kubectl does.
+func (c *cluster) writes(ctx context.Context, manifests []Manifest, namespace string, r *Report) (all []written, err error) {
 	for _, m := range manifests {
 		if !slices.Contains(judged(), m.GroupVersionKind().GroupKind()) {
-			passedOver = append(passedOver, fmt.Sprintf("%s %s (%s)", m.GetKind(), m.GetName(), m.File))
+			r.PassedOver = append(r.PassedOver, fmt.Sprintf("%s %s (%s)", m.GetKind(), m.GetName(), m.File))
 			continue
 		}
 		mapping, err := c.api.RESTMapper().RESTMapping(m.GroupVersionKind().GroupKind(), m.GroupVersionKind().Version)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: the cluster does not know %s: %w", m.File, m.GroupVersionKind(), err)
+			return nil, fmt.Errorf("%s: the cluster does not know %s: %w", m.File, m.GroupVersionKind(), err)
 		}
 		if m.GetNamespace() == "" && mapping.Scope.Name() == "namespace" {
 			m.SetNamespace(namespace)
 		}
 		w, err := c.apply(ctx, m)
-		if err != nil {
-			return nil, nil, err
+		switch {
+		case err != nil:
+			return nil, err
+		case w.unread != "":
+			r.Unread = append(r.Unread, w.unread)
+		default:
+			all = append(all, w)
 		}
-		all = append(all, w)
 	}
-	return all, passedOver, nil
+	return all, nil
 }
 
 // objects are those that change, except Infras and bridges, which have their own parts of the report.
