@@ -72,12 +72,14 @@ func contents(stdin io.Reader, file string) ([]byte, error) {
 
 func documents(text []byte) (all []*unstructured.Unstructured, err error) {
 	err = yamldoc.Each(text, func(number int, doc []byte) error {
-		u := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(doc, &u.Object); err != nil {
-			return fmt.Errorf("document %d: %w", number, err)
+		var text any
+		if err := yaml.UnmarshalStrict(doc, &text); err != nil {
+			return fmt.Errorf("document %d: %w", number, yamldoc.NotYAML(doc, err))
 		}
+		object, _ := text.(map[string]any)
+		u := &unstructured.Unstructured{Object: object}
 		switch {
-		case len(u.Object) == 0: // comments alone
+		case text == nil: // comments alone
 		case u.GetKind() == "" || u.GetAPIVersion() == "":
 			return fmt.Errorf("document %d is no Kubernetes object: it must start with apiVersion and kind", number)
 		case u.IsList():

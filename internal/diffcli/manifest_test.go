@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cldmnky/oooi/internal/diffcli"
+	"github.com/cldmnky/oooi/internal/render"
 )
 
 // To the end of a script, nothing that changes and nothing that was read look the same.
@@ -17,6 +18,27 @@ func TestNothingToApplyIsNotThatNothingChanges(t *testing.T) {
 	for _, nothing := range []string{"", "# a comment\n---\n\n---\n# another\n", "apiVersion: v1\nkind: List\nitems: []\n"} {
 		_, err := diffcli.Manifests(strings.NewReader(nothing), []string{"-"})
 		NewWithT(t).Expect(err).To(MatchError("-: there is no object in it: it is empty, or has comments alone"), nothing)
+	}
+}
+
+// A parser's error names Go's types, and nothing that a user can look for.
+func TestWhatIsNoYAMLIsToldInPlainWords(t *testing.T) {
+	for text, says := range map[string]string{
+		"kind: A\nname: {{ .Values.name }}\n": "document 1: it is no YAML: a name of a field is an object, and has to be text; line 2 has {{, as templates do: render a template first, e.g. with helm template",
+		"{{- if .Values.a }}\nkind: A\n":      "document 1: it is no YAML: did not find expected node content; line 1 has {{, as templates do: render a template first, e.g. with helm template",
+		"? {a: b}\n: c\n":                     "document 1: it is no YAML: a name of a field is an object, and has to be text",
+		"# one\n---\na:\n\t- b\n":             "document 2: it is no YAML: line 2: found character that cannot start any token",
+		"kind: A\nkind: B\n":                  `document 1: it is no YAML: line 2: key "kind" is there already`,
+		"\x7fELF\x00":                         "document 1: it is no text",
+		"- a\n":                               "document 1 is no Kubernetes object: it must start with apiVersion and kind",
+		"a\n":                                 "document 1 is no Kubernetes object: it must start with apiVersion and kind",
+	} {
+		_, err := diffcli.Manifests(strings.NewReader(text), []string{"-"})
+		NewWithT(t).Expect(err).To(MatchError("-: "+says), text)
+		if strings.Contains(says, "it is ") && !strings.Contains(text, "kind: B") { // a key that is there twice is the API server's to refuse
+			_, _, err = render.Files(strings.NewReader(text), []string{"-"})
+			NewWithT(t).Expect(err).To(MatchError("-: "+says), text)
+		}
 	}
 }
 

@@ -149,8 +149,11 @@ var errNoObject = errors.New("not a Kubernetes object: it must start with apiVer
 // kindOf is empty for a document of comments alone.
 func kindOf(doc []byte) (schema.GroupVersionKind, error) {
 	var text any
-	if err := yaml.Unmarshal(doc, &text); err != nil || text == nil {
-		return schema.GroupVersionKind{}, err
+	if err := yaml.Unmarshal(doc, &text); err != nil {
+		return schema.GroupVersionKind{}, yamldoc.NotYAML(doc, err)
+	}
+	if text == nil {
+		return schema.GroupVersionKind{}, nil
 	}
 	var of metav1.TypeMeta
 	if err := yaml.Unmarshal(doc, &of); err != nil || of.Kind == "" || of.APIVersion == "" {

@@ -1,0 +1,27 @@
+package yamldoc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// NotYAML is a parser's error in plain words: Go's types, which it names, are not the user's. Lines are counted from where the document begins.
+func NotYAML(doc []byte, err error) error {
+	says := err.Error()
+	if at := strings.LastIndex(says, "yaml: "); at >= 0 {
+		says = says[at+len("yaml: "):]
+	}
+	switch {
+	case strings.Contains(says, "control characters are not allowed"):
+		return errors.New("it is no text")
+	case strings.Contains(says, "invalid map key"):
+		says = "a name of a field is an object, and has to be text"
+	}
+	says = strings.ReplaceAll(strings.TrimPrefix(says, "unmarshal errors:\n  "), "already set in map", "is there already")
+	if at := bytes.Index(doc, []byte("{{")); at >= 0 {
+		return fmt.Errorf("it is no YAML: %s; line %d has {{, as templates do: render a template first, e.g. with helm template", says, 1+bytes.Count(doc[:at], []byte("\n")))
+	}
+	return fmt.Errorf("it is no YAML: %s", says)
+}
