@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,17 +46,6 @@ func (c *clusterFlags) namespace() (string, error) {
 	return namespace, c.explain(err)
 }
 
-// explain says which cluster was not found, and where a kubeconfig was looked for. client-go advises to set KUBERNETES_MASTER, which it does not read.
-func (c *clusterFlags) explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case clientcmd.IsEmptyConfig(err):
-		return fmt.Errorf("finding the cluster: none is in the kubeconfig %s: give one with --kubeconfig or $KUBECONFIG", strings.Join(c.rules.GetLoadingPrecedence(), ", "))
-	}
-	return fmt.Errorf("finding the cluster: %w", err)
-}
-
 // client of the cluster, which writes each warning once.
 func (c *clusterFlags) client(warnings io.Writer) (client.Client, error) {
 	return c.clientListening(warnings)
@@ -90,18 +78,22 @@ func clientOf(config *rest.Config) (api client.Client, err error) {
 type naming struct {
 	next      http.RoundTripper
 	apiServer string
+	until     time.Time // the client's certificate holds; zero if it has none
 }
 
 // RoundTrip implements http.RoundTripper.
 func (n naming) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := n.next.RoundTrip(r)
-	if err == nil && isPage(answer) {
-		return nil, n.notTheAPIServer(answer)
+	if err == nil {
+		if refused := n.refusal(r, answer); refused != nil {
+			return nil, unanswered{refused}
+		}
+		return answer, nil
 	}
-	if end, ends := r.Context().Deadline(); err != nil && ends && !time.Now().Before(end) {
-		return nil, fmt.Errorf("no answer from %s in time, though it may take connections: look at the API server and at the load balancer or proxy before it: %w", n.apiServer, err)
+	if end, ends := r.Context().Deadline(); ends && !time.Now().Before(end) {
+		return nil, unanswered{fmt.Errorf("no answer from %s in time, though it may take connections: look at the API server and at the load balancer or proxy before it", n.apiServer)}
 	}
-	return answer, err
+	return nil, n.why(err)
 }
 
 // WrappedRoundTripper is whom client-go cancels requests at.
@@ -140,7 +132,11 @@ func (c *clusterFlags) rest(warnings io.Writer) (*rest.Config, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return naming{next, config.Host} })
+	if err := c.usable(config); err != nil {
+		return nil, err
+	}
+	until := certifiedUntil(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return naming{next, config.Host, until} })
 	config.Timeout = answersWithin
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil

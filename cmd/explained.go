@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -25,9 +27,18 @@ func explaining(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// explained adds what to do if the cluster does not know the kind or the user, or if somebody else writes a field. It keeps the exit code.
+// explained says why there was no answer without client-go's words before it, and adds what to do if the cluster does not know the kind or the user, or if somebody else writes a field. It keeps the exit code.
 func explained(err error) error {
+	var request *url.Error
+	var told unanswered
 	switch {
+	case errors.As(err, &request) && errors.As(request, &told):
+		says := strings.Replace(err.Error(), request.Error(), told.Error(), 1)
+		return exit{errors.New(strings.Replace(says, "failed to get server groups: ", "", 1)), ExitCode(err)} // client-go v0.37, discovery
+	case request != nil && strings.Contains(err.Error(), credentials): // it goes on with links to client-go's documentation
+		_, why, _ := strings.Cut(err.Error(), credentials)
+		why, _, _ = strings.Cut(why, "\n")
+		return exit{fmt.Errorf("the kubeconfig has a plugin that gets credentials, and it failed: %s; install or mend it, or log in without it", why), ExitCode(err)}
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("%w; install the operator's CRDs first", err)
 	case apierrors.IsConflict(err):
@@ -37,6 +48,9 @@ func explained(err error) error {
 	}
 	return err
 }
+
+// credentials begins what went wrong with a plugin of the kubeconfig (client-go v0.37, plugin/pkg/client/auth/exec, roundTripper).
+const credentials = "getting credentials: "
 
 // isNobody says that a request had no credentials, as after oc logout. Which kinds there are every user may ask; client-go does not read why
 // that is forbidden (client-go v0.37, rest/request.go, newUnstructuredResponseError).

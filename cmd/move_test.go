@@ -18,9 +18,9 @@ clusters: [{name: one, cluster: {server: "https://127.0.0.1:1"}}, {name: two, cl
 contexts: [{name: east, context: {cluster: one}}, {name: west, context: {cluster: one}}, {name: south, context: {cluster: two}}]
 `), 0o600)).To(Succeed())
 	for says, args := range map[string][]string{
-		"--to west is this cluster, https://127.0.0.1:1: name the context of the other one": {"c1", "--to", "west"},
-		`--to north: finding the cluster: context "north" does not exist`:                   {"c1", "--to", "north"},
-		"reading Infra default/c1: ":    {"c1", "--to", "south", "--cut-over"},
+		"--to west is this cluster, https://127.0.0.1:1: name the context of the other one":                                    {"c1", "--to", "west"},
+		`--to north: finding the cluster: the kubeconfig ` + path + ` has no context "north": choose one of east, south, west`: {"c1", "--to", "north"},
+		"reading Infra default/c1: nobody takes connections at https://127.0.0.1:1: ":                                          {"c1", "--to", "south", "--cut-over"},
 		`required flag(s) "to" not set`: {"c1"},
 	} {
 		root := Root()
