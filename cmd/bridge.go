@@ -201,7 +201,7 @@ func newBridgeStatusCommand() *cobra.Command {
 		}
 		return fmt.Errorf("bridge %s/%s is not ready", standing.Namespace, standing.Name)
 	}
-	return cmd
+	return completing(cmd, cluster, bridgeKind)
 }
 
 func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, name string) (bridgecli.Standing, error) {

@@ -41,7 +41,7 @@ func newBridgeUpgradeCommand() *cobra.Command {
 	cmd.Flags().StringVar(&u.images.Name, "bluefield-images", blueFieldImages, "ConfigMap in the operator's namespace that maps releases to images, as the manager's flag of this name says")
 	_ = cmd.MarkFlagRequired("to")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return u.run(cmd, cluster, args[0]) }
-	return cmd
+	return completing(cmd, cluster, bridgeKind)
 }
 
 func (u *bridgeUpgrade) run(cmd *cobra.Command, cluster *clusterFlags, name string) error {

@@ -32,6 +32,7 @@ func newCSRExplainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&bridge, "bridge", "", "name of the DPUHCPBridge")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	_ = cmd.MarkFlagRequired("bridge")
+	_ = cmd.RegisterFlagCompletionFunc("bridge", cluster.completes(bridgeKind))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		write, ok := map[string]func(io.Writer, csrcli.Report) error{"table": csrcli.Table, "json": csrcli.JSON}[output]
 		if !ok {

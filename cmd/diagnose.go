@@ -50,7 +50,7 @@ func newDiagnoseCommand() *cobra.Command {
 		}
 		return fmt.Errorf("something is broken on the way of %s", args[0])
 	}
-	return cmd
+	return completing(cmd, cluster, infraKind)
 }
 
 // diagnosed finds what a name means, reads it and judges it.

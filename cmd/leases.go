@@ -37,6 +37,7 @@ type leaseFlags struct {
 func bindLeases(cmd *cobra.Command) *leaseFlags {
 	f := &leaseFlags{cluster: bindCluster(cmd), apiServer: clock.New()}
 	cmd.Flags().StringVar(&f.server, "server", "", "name of the DHCPServer (default: all of the namespace)")
+	_ = cmd.RegisterFlagCompletionFunc("server", f.cluster.completes(serverKind))
 	cmd.Flags().StringVar(&f.leaseFile, "lease-file", "", "lease file of an oooi dhcp without a cluster")
 	cmd.Flags().StringVar(&f.configFile, "config-file", "", "configuration of that oooi dhcp")
 	return f

@@ -53,7 +53,7 @@ func newMoveCommand() *cobra.Command {
 		}
 		return writeMove(cmd, c, m, output)
 	}
-	return cmd
+	return completing(cmd, from, infraKind)
 }
 
 // betweenClusters connects to both clusters.

@@ -37,7 +37,7 @@ func newStatusCommand() *cobra.Command {
 		}
 		return fmt.Errorf("Infra %s is not ready", args[0])
 	}
-	return cmd
+	return completing(cmd, cluster, infraKind)
 }
 
 func pageOf(cmd *cobra.Command, cluster *clusterFlags, name string) (page picture.Page, err error) {

@@ -63,15 +63,15 @@ func serves(t *testing.T, with *tls.Config) *httptest.Server {
 	return server
 }
 
-// statusOf is what status says with a kubeconfig of this cluster and this user.
-func statusOf(t *testing.T, cluster api.Cluster, user api.AuthInfo) error {
+// kubeconfigOf has a cluster and a user.
+func kubeconfigOf(t *testing.T, cluster api.Cluster, user api.AuthInfo) (file string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
+	file = filepath.Join(t.TempDir(), "kubeconfig")
 	NewWithT(t).Expect(clientcmd.WriteToFile(api.Config{
 		Clusters: map[string]*api.Cluster{"a": &cluster}, AuthInfos: map[string]*api.AuthInfo{"u": &user},
 		Contexts: map[string]*api.Context{"a": {Cluster: "a", AuthInfo: "u"}}, CurrentContext: "a",
 	}, file)).To(Succeed())
-	return statusWith(t, file)
+	return file
 }
 
 func statusWith(t *testing.T, kubeconfig string) error {
@@ -119,7 +119,7 @@ func TestAConnectionThatFailsIsExplained(t *testing.T) {
 		"no PEM":     {api.Cluster{Server: inTLS, CertificateAuthorityData: []byte("none")}, api.AuthInfo{}, "finding the cluster: the certificates that the kubeconfig "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := statusOf(t, c.cluster, c.user)
+			err := statusWith(t, kubeconfigOf(t, c.cluster, c.user))
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
 			for _, words := range []string{"server groups", "Get \"", "x509", "\n"} {
 				NewWithT(t).Expect(err.Error()).NotTo(ContainSubstring(words))
