@@ -25,14 +25,14 @@ func TestACheckThatCannotBeginSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, args := range map[string][]string{
-		"write table or json":                             {"-o", "yaml"},
-		"a time to wait is written --wait=10m":            {"--wait", "10m"},
-		"unknown flag: --nonsense":                        {"--nonsense"},
-		"none is in the kubeconfig":                       {},
-		"asking the API server for its version":           {"--kubeconfig", kubeconfig},
-		"waited for 0s: ":                                 {"--kubeconfig", kubeconfig, "--wait=1ms"},
-		"--wait -5m0s: write a time to come":              {"--wait=-5m"},
-		`invalid argument "soon" for "--wait" flag: time`: {"--wait=soon"},
+		"write table or json":                   {"-o", "yaml"},
+		"a time to wait is written --wait=10m":  {"--wait", "10m"},
+		"unknown flag: --nonsense":              {"--nonsense"},
+		"none is in the kubeconfig":             {},
+		"asking the API server for its version": {"--kubeconfig", kubeconfig},
+		"waited for 0s: ":                       {"--kubeconfig", kubeconfig, "--wait=1ms"},
+		"--wait -5m0s: write a time to come":    {"--wait=-5m"},
+		`invalid argument "soon" for "--wait" flag: write a time with its unit, e.g. 90s or 5m`: {"--wait=soon"},
 	} {
 		t.Run(says, func(t *testing.T) {
 			g := NewWithT(t)

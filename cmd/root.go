@@ -2,6 +2,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Root is the oooi command.
@@ -89,7 +91,17 @@ func misused(cmd *cobra.Command, err error) error {
 	if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 {
 		return unknown(cmd, given[0])
 	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && values[invalid.GetFlag().Value.Type()] != "" {
+		err = fmt.Errorf("invalid argument %q for \"--%s\" flag: write %s", invalid.GetValue(), invalid.GetFlag().Name, values[invalid.GetFlag().Value.Type()])
+	}
 	return asUnusable(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+}
+
+// values of flags by their types, where pflag would name the function of Go that did not understand one.
+var values = map[string]string{
+	"bool": "true or false", "boolfunc": "true or false", "duration": "a time with its unit, e.g. 90s or 5m",
+	"int": "a whole number", "int32": "a whole number below 2147483648", "uint16": "a whole number from 0 to 65535",
 }
 
 // untilSignalled ends a service's context at SIGINT and SIGTERM. A command that ignores its context must not have it: the signal would then
