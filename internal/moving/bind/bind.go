@@ -288,7 +288,10 @@ const ofAnother = "it is another server's: give its zone file with --bind, or wr
 // zoneFile has the records of a zone.
 func (r *reader) zoneFile(z zone) {
 	files, err := r.sources.Include(z.Line, z.file)
+	var raw draft.NoText
 	switch {
+	case errors.As(err, &raw):
+		r.Leave(z.Line, "%s is not in text: write it so with named-compilezone -f raw -F text, and give that", raw.Name)
 	case z.copied && errors.Is(err, fs.ErrNotExist):
 		r.Leave(z.Line, ofAnother)
 		return
@@ -297,10 +300,6 @@ func (r *reader) zoneFile(z zone) {
 	}
 	r.Zones = append(r.Zones, draft.Name{Line: z.Line, Host: z.name})
 	for _, file := range files {
-		if strings.Contains(file.Text, "\x00") {
-			r.Leave(z.Line, "%s is not in text: write it so with named-compilezone -f raw -F text, and give that", file.Name)
-			continue
-		}
 		r.apex = dns.Fqdn(z.name)
 		r.records(r.entries(file), r.apex)
 	}

@@ -134,11 +134,18 @@ func (t *Tree) find(name string) (matches []string, there bool) {
 	return matches, len(matches) > 0 || isPattern(name) && err == nil && about.IsDir()
 }
 
-// Text of a file without the byte order mark that some editors write before it. No server's configuration has a NUL: it is a program, an
-// archive, or text in UTF-16, which no server reads.
+// NoText is a file that is a program, an archive, a zone in BIND's raw format, or text in UTF-16, which no server reads.
+type NoText struct{ Name string }
+
+// Error implements error.
+func (n NoText) Error() string {
+	return n.Name + " is no text file: give the server's configuration, unpacked and in UTF-8, and a raw zone of BIND as named-compilezone -f raw -F text writes it"
+}
+
+// Text of a file without the byte order mark that some editors write before it. No server's configuration has a NUL.
 func Text(name string, raw []byte) (string, error) {
 	if bytes.IndexByte(raw, 0) >= 0 {
-		return "", fmt.Errorf("%s is no text file: give the server's configuration, unpacked and in UTF-8", name)
+		return "", NoText{name}
 	}
 	return strings.TrimPrefix(string(raw), "\ufeff"), nil
 }
@@ -157,7 +164,7 @@ func (t *Tree) read(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Text(name, text)
+	return Text(path.Join(t.Name, name), text)
 }
 
 // below is a path from the root, as the tree has it; empty if it does not.
