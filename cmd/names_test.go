@@ -56,7 +56,7 @@ func TestNamesAreNotWaitedFor(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { silent.Close() })
-	cluster := api.Cluster{Server: "http://" + silent.Addr().String()}
+	cluster := api.Cluster{Server: "https://" + silent.Addr().String()}
 	login := &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "sh", Args: []string{"-c", "exec sleep 30 2>&-"}, InteractiveMode: "Never"}
 	for name, user := range map[string]api.AuthInfo{"nobody answers": {}, "a plugin waits": {Exec: login}} {
 		t.Run(name, func(t *testing.T) {
