@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,17 +25,18 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// servers are the kinds of configurations that become an Infra, by their flags.
+// servers are the kinds of configurations that become an Infra, by their flags, in the order in which they are read: BIND has views for networks, which others
+// may say.
 var servers = []struct {
 	flag, of string
 	read     func(site *draft.Site, files []draft.File)
 }{
-	{"bind", "configuration (named.conf) or zone file of BIND", bind.Read},
-	{"dnsmasq", "configuration of dnsmasq", dnsmasq.Read},
-	{"haproxy", "configuration of HAProxy", haproxy.Read},
-	{"hosts", "hosts file that dnsmasq answers from, e.g. /etc/hosts", hosts.Read},
 	{"isc-dhcpd", "configuration of ISC dhcpd", iscdhcpd.Read},
 	{"kea", "configuration of Kea's DHCPv4 server", kea.Read},
+	{"dnsmasq", "configuration of dnsmasq", dnsmasq.Read},
+	{"bind", "configuration (named.conf) or zone file of BIND", bind.Read},
+	{"haproxy", "configuration of HAProxy", haproxy.Read},
+	{"hosts", "hosts file that dnsmasq answers from, e.g. /etc/hosts", hosts.Read},
 }
 
 func newImportCommand() *cobra.Command {
@@ -56,10 +59,7 @@ func newImportCommand() *cobra.Command {
 			if len(args) > 0 {
 				return asUnusable(fmt.Errorf("%s: give each file with the flag of its kind; see oooi import --help", args[0]))
 			}
-			site, given, err := readSite(cmd.InOrStdin(), files)
-			if err != nil {
-				return asUnusable(err)
-			}
+			given := len(slices.Concat(files...)) > 0
 			if !given && len(manifests) == 0 {
 				return asUnusable(errors.New("nothing to read: give each file with the flag of its kind, e.g. --dnsmasq /etc/dnsmasq.conf, or manifests with -f"))
 			}
@@ -68,7 +68,7 @@ func newImportCommand() *cobra.Command {
 				return asUnusable(err)
 			}
 			if given {
-				return importInfra(cmd, site, objects)
+				return importInfra(cmd, files, objects)
 			}
 			return importBridges(cmd, objects)
 		},
@@ -80,20 +80,20 @@ func newImportCommand() *cobra.Command {
 	return cmd
 }
 
-// readSite reads the files of all kinds, each kind's in their order.
-func readSite(stdin io.Reader, files [][]string) (site draft.Site, given bool, err error) {
+// readInto reads the files of all kinds, each kind's in their order.
+func readInto(site *draft.Site, stdin io.Reader, files [][]string) error {
 	for i, s := range servers {
 		var all []draft.File
 		for _, name := range files[i] {
 			file, err := readGiven(stdin, name)
 			if err != nil {
-				return site, given, err
+				return err
 			}
-			all, given = append(all, file), true
+			all = append(all, file)
 		}
-		s.read(&site, all)
+		s.read(site, all)
 	}
-	return site, given, nil
+	return nil
 }
 
 // readGiven is a file, and what is below its directory, whose links lead nowhere else.
@@ -124,7 +124,7 @@ func readGiven(stdin io.Reader, name string) (file draft.File, err error) {
 }
 
 // importInfra prints the Infra, reports what it does not have, and fails if something must be written first.
-func importInfra(cmd *cobra.Command, site draft.Site, objects render.Objects) error {
+func importInfra(cmd *cobra.Command, files [][]string, objects render.Objects) error {
 	objects, _, _ = objects.Provisioned(input.Settings{})
 	base, cluster := &v1alpha1.Infra{}, draft.Cluster{}
 	switch inputs := objects.Inputs(input.Settings{}); len(inputs) {
@@ -133,6 +133,11 @@ func importInfra(cmd *cobra.Command, site draft.Site, objects render.Objects) er
 		base, cluster = inputs[0].Infra, draft.Cluster{Domain: inputs[0].Domain(), Names: inputs[0].Endpoints().Names()}
 	default:
 		return asUnusable(fmt.Errorf("the manifests contain %d Infras: give the one that the files are merged into", len(inputs)))
+	}
+	var site draft.Site
+	site.VLAN, _ = netip.ParsePrefix(string(base.Spec.NetworkConfig.CIDR))
+	if err := readInto(&site, cmd.InOrStdin(), files); err != nil {
+		return asUnusable(err)
 	}
 	result := site.Infra(base, cluster)
 	for _, left := range result.Left {

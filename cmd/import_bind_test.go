@@ -22,7 +22,7 @@ func TestTheZoneOfAllNamesHasTheResolvers(t *testing.T) {
 	NewWithT(t).Expect(left).To(ContainSubstring("FILE:1: "))
 }
 
-// The only view is the VLAN's. Of several no file needs to say which the VLAN's clients get.
+// The only view is the VLAN's.
 func TestTheOnlyViewIsTheVLANs(t *testing.T) {
 	const options, zone = "options { forwarders { 10.8.8.8; }; };\n", `zone "." { type forward; forwarders { 10.9.9.9; }; };`
 	g := NewWithT(t)
@@ -31,9 +31,6 @@ func TestTheOnlyViewIsTheVLANs(t *testing.T) {
 	g.Expect(left).To(And(ContainSubstring("FILE:2: match-clients { … }: DNS answers clients of the VLAN"), Not(ContainSubstring("view"))))
 	infra, _ = fromOne(t, "bind", "view \"tenant\" { match-clients { any; }; forwarders { 10.9.9.9; }; };\n"+options)
 	g.Expect(infra).To(And(ContainSubstring("10.9.9.9"), Not(ContainSubstring("10.8.8.8"))))
-	infra, left = fromOne(t, "bind", options+"view \"tenant\" { "+zone+" };\nview \"others\" { };\n")
-	g.Expect(infra).To(And(ContainSubstring("10.8.8.8"), Not(ContainSubstring("10.9.9.9"))))
-	g.Expect(left).To(And(ContainSubstring("FILE:2: view \"tenant\" { … }: DNS has one view of the VLAN"), ContainSubstring("FILE:3: view \"others\" { … }: ")))
 }
 
 // A zone file stays one, whatever its comments have, and a delegation in it is told.

@@ -256,6 +256,26 @@ var examples = map[string]example{
 			"dig worker-1.c1.example.com": "in which DNS answers their names", "dig -x 192.0.2.20": "DNS answers 192.0.2.20 with worker-1.c1.example.com",
 		},
 	},
+	// As its manual shows them: one view for the machines inside, one for all others, with the same zone.
+	"bind, views": {
+		files: []exampleFile{
+			{to: "srv/named.conf", text: strings.Join([]string{
+				`acl inside { 10.0.0.0/8; lan; };`, `acl lan { !192.0.2.1; 192.0.2.0/24; };`,
+				`options { directory "/srv"; pid-file none; session-keyfile none; listen-on { 192.0.2.2; }; listen-on-v6 { none; }; dnssec-validation no; };`, `controls { };`,
+				`view "guests" { match-clients { !inside; 198.51.100.0/24; }; zone "example.org" { type primary; file "outside.zone"; }; zone "example.com" { type primary; file "com.zone"; }; };`,
+				`view "inside" { match-clients { { !192.0.2.0/24; any; }; localnets; inside; }; recursion yes; forwarders { 192.0.2.1; }; forward only;`,
+				`  zone "example.org" { type primary; file "inside.zone"; }; zone "example.com" { in-view "guests"; }; };`,
+				`view "outside" { match-clients { any; }; recursion no; zone "example.org" { type primary; file "outside.zone"; }; };`, "",
+			}, "\n")},
+			{to: "srv/inside.zone", text: "$TTL 60\n@ SOA ns hostmaster 1 1h 15m 1w 5m\n@ NS ns\nns A 192.0.2.2\nwww.example.org. A 192.0.2.80\nfiles.example.org. A 192.0.2.81\n"},
+			{to: "srv/com.zone", text: "$TTL 60\n@ SOA ns hostmaster 1 1h 15m 1w 5m\n@ NS ns.example.org.\nboth A 192.0.2.83\n"},
+			{to: "srv/outside.zone", text: "$TTL 60\n@ SOA ns hostmaster 1 1h 15m 1w 5m\n@ NS ns\nns A 203.0.113.2\nwww.example.org. A 203.0.113.80\nshop.example.org. A 203.0.113.82\n"},
+		},
+		flags: []string{"--bind", "srv/named.conf", "--bind", "srv/outside.zone"}, kinds: []string{"DNSServer"}, given: vlanOf("cidr: 192.0.2.0/24"),
+		peers:  []peer{{"192.0.2.2/24", []string{"sh", "-c", "mount --bind FILES/srv /srv && exec named -g -c /srv/named.conf"}}},
+		router: "192.0.2.1/24", dig: "192.0.2.210/24", asks: "192.0.2.2",
+		names: []string{"ns.example.org", "www.example.org", "files.example.org", "shop.example.org", "both.example.com", "far.example.net", "absent.example.net"},
+	},
 	"dnsmasq, known clients alone": dnsmasqExample(example{
 		clients: map[string]exampleClient{
 			"any": {mac: anyClient.mac, silent: true}, "marjorie": {mac: "52:54:00:00:03:02", args: []string{"-x", "0x3d:6d61726a6f726965"}},

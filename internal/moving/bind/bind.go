@@ -22,6 +22,8 @@ type reader struct {
 	// directory is the server's working directory, from which it takes paths.
 	directory string
 	zones     []zone
+	// others are zones of views that the VLAN's clients do not get.
+	others []zone
 	// general are the resolvers of options, and all those of the zone of all names, root, which counts before them (BIND 9.18 manual, zone type forward).
 	general, all []draft.Upstream
 	root         *braces.Statement
@@ -44,21 +46,22 @@ func Read(site *draft.Site, files []draft.File) {
 	site.Resolves = true
 	r := &reader{Site: site, sources: draft.NewSources(files)}
 	configures := map[string]bool{}
-	for _, statements := range draft.Roots(r.sources, func(file draft.File) []braces.Statement {
+	r.configuration(slices.Concat(draft.Roots(r.sources, func(file draft.File) []braces.Statement {
 		statements := braces.Parse(file, true)
 		if configures[file.Name] = configuration(file, statements); !configures[file.Name] {
 			return nil
 		}
 		return braces.Include(r.sources, statements, true, r.included)
-	}) {
-		r.configuration(statements)
-	}
+	})...))
 	r.chooseResolvers()
-	for _, z := range r.zones {
+	for _, z := range slices.Concat(r.zones, r.others) {
 		r.sources.Want(z.file)
 	}
 	for _, z := range r.zones {
 		r.zoneFile(z)
+	}
+	for _, z := range r.others {
+		_, _ = r.sources.Include(z.Line, z.file) // so that it is not read by itself
 	}
 	for _, entries := range draft.Roots(r.sources, func(file draft.File) []entry {
 		if configures[file.Name] {
@@ -115,8 +118,6 @@ var withoutEffect = map[string]bool{
 }
 
 var says = map[string]string{
-	"view": "DNS has one view of the VLAN: give a file with --bind that has only what stands in the view of the VLAN's clients, in place of this one; " +
-		"all that stands in it is left",
 	"allow-query":   ofClients,
 	"match-clients": ofClients,
 	"recursion":     "DNS forwards names that it does not know",
@@ -124,15 +125,11 @@ var says = map[string]string{
 
 const ofClients = "DNS answers clients of the VLAN and of networkConfig.clientCIDRs"
 
-// configuration reads what stands outside of views, or in the only one. Which of several the VLAN's clients get no file needs to say: it may be decided by
-// keys, or by the address that is asked.
+// configuration reads what stands outside of views, and then in the VLAN's.
 func (r *reader) configuration(statements []braces.Statement) {
-	isView := func(s braces.Statement) bool { return s.Is("view") }
-	only := slices.IndexFunc(statements, isView)
-	if only >= 0 && slices.ContainsFunc(statements[only+1:], isView) {
-		only = -1
-	}
-	for i, s := range statements {
+	var views []braces.Statement
+	m := matcher{acls: map[string][]braces.Statement{}}
+	for _, s := range statements {
 		switch {
 		case s.Unread != nil:
 			r.other(s)
@@ -142,27 +139,16 @@ func (r *reader) configuration(statements []braces.Statement) {
 			}
 		case s.Is("zone") && len(s.Words) > 1:
 			r.zone(s)
-		case i != only:
+		case s.Is("view"):
+			views = append(views, s)
+		case s.Is("acl") && len(s.Words) > 1:
+			m.acls[strings.ToLower(s.Words[1].Text)] = s.Block
+			r.other(s)
+		default:
 			r.other(s)
 		}
 	}
-	if only >= 0 {
-		r.view(statements[only])
-	}
-}
-
-// view reads one, whose options count before those of the server.
-func (r *reader) view(v braces.Statement) {
-	if slices.ContainsFunc(v.Block, func(s braces.Statement) bool { return s.Is("forwarders") }) {
-		r.general = nil
-	}
-	for _, s := range v.Block {
-		if s.Unread == nil && s.Is("zone") && len(s.Words) > 1 {
-			r.zone(s)
-		} else {
-			r.option(s)
-		}
-	}
+	r.views(views, m)
 }
 
 func (r *reader) other(s braces.Statement) {

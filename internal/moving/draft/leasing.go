@@ -64,12 +64,8 @@ func (m *maker) without(around, inner []Option) (all []Option) {
 func (m *maker) subnets() (chosen []Subnet) {
 	field := &m.infra.Spec.NetworkConfig.CIDR
 	m.cidr, _ = netip.ParsePrefix(string(*field))
-	for _, leasing := range []bool{true, false} {
-		for _, s := range m.Subnets {
-			if !m.cidr.IsValid() && s.Prefix.IsValid() && (!leasing || s.leases()) {
-				m.cidr, *field, m.from["networkConfig.cidr"] = s.Prefix, v1alpha1.Subnet(s.Prefix.String()), s.Where()
-			}
-		}
+	if s := m.first(); s != nil && !m.cidr.IsValid() {
+		m.cidr, *field, m.from["networkConfig.cidr"] = s.Prefix, v1alpha1.Subnet(s.Prefix.String()), s.Where()
 	}
 	for _, s := range m.Subnets {
 		switch {

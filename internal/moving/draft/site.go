@@ -57,6 +57,8 @@ func (l Left) String() string { return l.Line.String() + ": " + l.Why }
 
 // Site is what the files of a network's servers say.
 type Site struct {
+	// VLAN is the network of the given Infra; zero if that does not say it.
+	VLAN         netip.Prefix
 	Subnets      []Subnet
 	Options      []Option // for the clients of all subnets
 	Lease        *Lease
@@ -96,6 +98,26 @@ type Subnet struct {
 // leases says whether it has addresses that an Infra may lease, too.
 func (s Subnet) leases() bool {
 	return slices.ContainsFunc(s.Ranges, func(r Range) bool { return r.Of != Some })
+}
+
+// Network is the VLAN's: the given Infra's, or the first subnet's.
+func (s *Site) Network() netip.Prefix {
+	if first := s.first(); first != nil && !s.VLAN.IsValid() {
+		return first.Prefix
+	}
+	return s.VLAN
+}
+
+// first is the first subnet with addresses to lease, or else the first one; nil if no file says its network.
+func (s *Site) first() *Subnet {
+	for _, leasing := range []bool{true, false} {
+		for i, subnet := range s.Subnets {
+			if subnet.Prefix.IsValid() && (!leasing || subnet.leases()) {
+				return &s.Subnets[i]
+			}
+		}
+	}
+	return nil
 }
 
 // Padded is hex with two digits an octet, in lower case; servers take one.
