@@ -80,3 +80,15 @@ func TestANamedPipeIsNotWaitedFor(t *testing.T) {
 	_, left, _ := imported("", "--haproxy", fmt.Sprintf("/dev/fd/%d", read.Fd()))
 	g.Expect(left).To(ContainSubstring(":1: listen a: it takes connections apart"))
 }
+
+// A manifest has several documents, and an editor the lines of the file.
+func TestALineOfAManifestIsTheFiles(t *testing.T) {
+	const two = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\n" + infraOfVLAN
+	for says, wrong := range map[string]string{
+		"document 2: error converting YAML to JSON: yaml: line 10: ":                                                    "a: b: c\n",
+		"document 2: Infra: strict decoding error: yaml: unmarshal errors:\n  line 10: key \"spec\" already set in map": "spec: {}\n",
+	} {
+		_, _, err := imported(two+wrong, "-f", "-", "--hosts", "/dev/null")
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}

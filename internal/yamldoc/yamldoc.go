@@ -5,15 +5,23 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Each gives each document of YAML, in UTF-8 or as PowerShell redirects it, to take, from number 1 on, until that fails. A document may be empty.
+// Each gives each document of YAML, in UTF-8 or as PowerShell redirects it, to take, from number 1 on, until that fails. A document may be empty. The lines
+// in an error of the YAML parser become those of the file.
 func Each(text []byte, take func(number int, doc []byte) error) error {
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(InUTF8(text))))
+	text = InUTF8(text)
+	left := bytes.NewReader(text)
+	buffered := bufio.NewReader(left)
+	docs := utilyaml.NewYAMLReader(buffered)
 	for number := 1; ; number++ {
+		before := bytes.Count(text[:len(text)-left.Len()-buffered.Buffered()], []byte("\n"))
 		doc, err := docs.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -22,7 +30,29 @@ func Each(text []byte, take func(number int, doc []byte) error) error {
 			return err
 		}
 		if err := take(number, doc); err != nil {
-			return err
+			return inFile{err, before}
 		}
 	}
+}
+
+// inFile is an error in a document that has lines before it.
+type inFile struct {
+	error
+	before int
+}
+
+func (e inFile) Unwrap() error { return e.error }
+
+// atLine is how the parser says a line: of its only error, or of each of several (go.yaml.in/yaml/v2 v2.4: yaml.go, TypeError; decode.go, fail).
+var atLine = regexp.MustCompile(`(yaml: |\n  )line (\d+): `)
+
+func (e inFile) Error() string {
+	return atLine.ReplaceAllStringFunc(e.error.Error(), func(said string) string {
+		parts := atLine.FindStringSubmatch(said)
+		line, err := strconv.Atoi(parts[2])
+		if err != nil {
+			return said
+		}
+		return fmt.Sprintf("%sline %d: ", parts[1], line+e.before)
+	})
 }
