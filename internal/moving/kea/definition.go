@@ -35,9 +35,9 @@ var types = map[string]string{
 }
 
 func (r *reader) define(d node) {
-	code, err := strconv.Atoi(d.get("code").text)
+	code, is := d.get("code").integer()
 	name := d.get("name").text
-	if err != nil || name == "" || d.get("space").text != "" && d.get("space").text != "dhcp4" {
+	if !is || name == "" || d.get("space").text != "" && d.get("space").text != "dhcp4" {
 		r.Leave(d.named(`"option-def": `+name), "options of a space of their own have no counterpart")
 		return
 	}

@@ -9,8 +9,10 @@ import (
 
 // text is that of a file with those that it includes in their places.
 type text struct {
-	text  string
-	parts []part
+	text string
+	// written is the same before it was made plain, at the same places.
+	written string
+	parts   []part
 	// unread are those that are not there.
 	unread []unread
 	// open are the brackets around what comes next, and last is what came last, if it is a sign.
@@ -54,7 +56,7 @@ func (t *text) add(sources *draft.Sources, file draft.File) {
 	from := 0
 	upTo := func(end int) {
 		t.parts = append(t.parts, part{len(t.text), draft.Line{File: file.Name, Number: 1 + strings.Count(said[:from], "\n")}})
-		t.text += said[from:end]
+		t.text, t.written = t.text+said[from:end], t.written+file.Text[from:end]
 		from = end
 	}
 	for _, found := range token.FindAllStringSubmatchIndex(said, -1) {
@@ -90,8 +92,9 @@ func (t *text) include(sources *draft.Sources, at draft.Line, name string) {
 		return
 	}
 	t.unread = append(t.unread, unread{at, err})
+	nothing := "null"
 	if strings.HasSuffix(t.open, "{") && t.last != ":" {
-		t.text += `"` + absent + `":`
+		nothing = `"` + absent + `":null`
 	}
-	t.text += "null"
+	t.text, t.written = t.text+nothing, t.written+nothing
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/cldmnky/oooi/internal/moving/draft"
@@ -14,6 +15,7 @@ import (
 type node struct {
 	at     draft.Line
 	text   string // of a string, a number or a constant
+	float  bool   // a number that Kea takes for no integer
 	null   bool
 	fields []field
 	items  []node
@@ -31,6 +33,12 @@ type field struct {
 func (n node) named(text string) draft.Line {
 	n.at.Text = text
 	return n.at
+}
+
+// integer is a number; false if it is none, or none that Kea takes for an integer.
+func (n node) integer() (int, bool) {
+	number, err := strconv.Atoi(n.text)
+	return number, err == nil && !n.float
 }
 
 // get is a field's value; one that is not there is null.
@@ -151,10 +159,21 @@ func (p *parser) value() (node, error) {
 		return p.inside(n, t)
 	case nil:
 		n.null = true
+	case json.Number:
+		if n.text = t.String(); p.plus(len(n.text)) {
+			n.text = "+" + n.text
+		}
+		n.float = strings.ContainsAny(n.text, "+.eE")
 	default:
 		n.text = fmt.Sprint(t)
 	}
 	return n, nil
+}
+
+// plus says whether the number of a length that was read last has that sign, with which it is no integer to Kea (src/bin/dhcp4/dhcp4_lexer.ll).
+func (p *parser) plus(length int) bool {
+	before := p.written[:int(p.decoder.InputOffset())-length]
+	return strings.HasSuffix(strings.TrimRight(before, "0"), "+")
 }
 
 func (p *parser) inside(n node, open json.Delim) (node, error) {

@@ -2,6 +2,7 @@
 package kea
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -34,6 +35,7 @@ func Read(site *draft.Site, files []draft.File) {
 		}
 		for _, f := range top.fields {
 			if f.name == "Dhcp4" {
+				r.refused(f.value)
 				r.server(f.value)
 				continue
 			}
@@ -56,6 +58,26 @@ func (r *reader) at(f field) draft.Line {
 	}
 	f.at.Text = text
 	return f.at
+}
+
+// integers are those that mean something here.
+var integers = map[string]bool{
+	"valid-lifetime": true, "min-valid-lifetime": true, "max-valid-lifetime": true, "renew-timer": true, "rebind-timer": true, "code": true, "id": true,
+}
+
+// refused lists what Kea does not take for an integer where it expects one (Kea: src/bin/dhcp4/dhcp4_parser.yy).
+func (r *reader) refused(n node) {
+	for _, f := range n.fields {
+		if integers[f.name] && f.value.float {
+			r.NotRead(r.at(f), errors.New("it is left, since Kea refuses it, too: write the integer without a plus, point or exponent"), "--kea")
+		}
+		if f.name != "user-context" && f.name != "hooks-libraries" { // which may have anything
+			r.refused(f.value)
+		}
+	}
+	for _, item := range n.items {
+		r.refused(item)
+	}
 }
 
 // withoutEffect are about the process, its leases' file and its log, none of which remain; comments; or say what an Infra does anyway.
@@ -231,6 +253,9 @@ func addresses(text string) (first, last netip.Addr, ok bool) {
 }
 
 func (r *reader) lifetime(into **draft.Lease, f field) {
+	if f.value.float {
+		return
+	}
 	seconds, err := strconv.ParseUint(f.value.text, 10, 32)
 	if err != nil {
 		r.Leave(r.at(f), "it is no number of seconds")

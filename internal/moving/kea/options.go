@@ -14,8 +14,8 @@ func (r *reader) options(into *[]draft.Option, all node) {
 	for _, n := range all.items {
 		name := n.get("name").text
 		at := n.named(`"option-data": ` + name + n.get("code").text + " " + n.get("data").text)
-		code, err := strconv.Atoi(n.get("code").text)
-		if err != nil {
+		code, is := n.get("code").integer()
+		if !is {
 			code = draft.ISCOption(name)
 		}
 		defined := r.definition(name, code)
