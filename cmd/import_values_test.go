@@ -161,3 +161,24 @@ func TestISCsTextsHaveEscapes(t *testing.T) {
 	_, left := fromOne(t, "isc-dhcpd", subnetOf+"option site code 222 = text; option site \"a\\\n\";\nnonsense 1;\n")
 	NewWithT(t).Expect(left).To(ContainSubstring("FILE:4: nonsense 1"))
 }
+
+// What a file defines counts before what dhcpd 4.4 knows by itself, of its codes and of its names (common/parse.c, parse_option_code_definition).
+func TestISCsDefinitionsCountBeforeWhatIsKnown(t *testing.T) {
+	for text, made := range map[string]string{
+		"option site code 23 = unsigned integer 32; option site 64;":                     "- code: 23\n        type: UInt32\n        value: \"64\"\n",
+		"option default-ip-ttl code 23 = unsigned integer 16; option default-ip-ttl 64;": "- code: 23\n        type: UInt16\n        value: \"64\"\n",
+		"option arp-cache-timeout code 23 = integer 8; option arp-cache-timeout 64;":     "- code: 23\n        type: UInt8\n        value: \"64\"\n",
+		"option site code 19 = text; option site \"on\";":                                "- code: 19\n        type: String\n        value: \"on\"\n",
+		"option site code 23 = string; option site \"ab\";":                              "- code: 23\n        type: String\n        value: ab\n",
+		"option site code 23 = array of integer 8; option site 1, 2;":                    "- code: 23\n        type: Hex\n        value: \"0102\"\n",
+		"option site code 42 = ip-address; option site 10.0.0.4;":                        "ntpServers:\n    - 10.0.0.4\n",
+		"option site code 121 = array of integer 8; option site 24,192,168,1,10,0,0,1;":  "routes:\n    - destination: 192.168.1.0/24\n      gateway: 10.0.0.1\n",
+	} {
+		infra, left := fromOne(t, "isc-dhcpd", subnetOf+text+"\n")
+		NewWithT(t).Expect(infra).To(ContainSubstring(made), text+left)
+		NewWithT(t).Expect(left).NotTo(ContainSubstring("option "))
+	}
+	infra, left := fromOne(t, "isc-dhcpd", subnetOf+"option site code 42 = unsigned integer 16;\noption site 513;\n")
+	NewWithT(t).Expect(infra).NotTo(Or(ContainSubstring("ntpServers"), ContainSubstring("code: ")))
+	NewWithT(t).Expect(left).To(ContainSubstring("option site 513;: the file gives it another type: write the field of the Infra that is made for option 42\n"))
+}

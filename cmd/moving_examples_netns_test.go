@@ -129,12 +129,13 @@ var examples = map[string]example{
 			"search": "internal.example.org is a search domain",
 		},
 	}),
-	// No example of a package has an escape.
-	"isc-dhcpd, escapes": {
+	// No example of a package has an escape, or another type for an option that dhcpd knows.
+	"isc-dhcpd, escapes and types": {
 		files: []exampleFile{{to: "etc/dhcp/dhcpd.conf", text: strings.Join([]string{
 			"default-lease-time 600; max-lease-time 600;", "subnet 192.0.2.0 netmask 255.255.255.0 { range 192.0.2.100 192.0.2.150; option routers 192.0.2.1; }",
 			`option domain-name-servers 192.0.2.1; option domain-name "example.org";`,
 			`option root-path "a\x41\1012\q\"\\.\477";`, "option magic code 128 = string;", `option magic "\t\r\n\b\xff\x00\001";`, "option other code 129 = string;", `option other "a;b";`,
+			"option ttl code 23 = unsigned integer 32;", "option ttl 64;", "option ip-forwarding code 19 = unsigned integer 16;", "option ip-forwarding 1;",
 			"option octets code 208 = string;", "option octets f1:0:74:7e;", "option plain code 210 = text;", `option plain "a\tb\xe4";`, "",
 		}, "\n")}},
 		flags: []string{"--isc-dhcpd", "etc/dhcp/dhcpd.conf"}, kinds: []string{"DHCPServer"},

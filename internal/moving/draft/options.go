@@ -85,6 +85,9 @@ func (o Option) form() string {
 	return o.Form
 }
 
+// Defined says that the file defines the option's form, which may be another than the code's.
+func (o *Option) Defined() { o.Raw = o.Raw || o.form() != o.Form }
+
 // value of an option in the words of v1alpha1.DHCPOption; an empty one cannot be said in them.
 func (o Option) value() (form, value string) {
 	form, value = o.form(), strings.Join(o.Values, ",")
@@ -117,7 +120,7 @@ func (o Option) value() (form, value string) {
 
 // SetRoutes reads the octets of option 121: the length of a network, as many of its octets as are needed, and the router (RFC 3442).
 func (o *Option) SetRoutes(raw []byte) bool {
-	o.Values, o.Raw = nil, false
+	o.Values, o.Raw, o.Form = nil, false, Addresses
 	for len(raw) > 0 {
 		length := int(raw[0])
 		octets := (length + 7) / 8

@@ -20,7 +20,11 @@ func (m *maker) options(all []Option) {
 			continue
 		}
 		if o.Raw && fields[o.Code] != nil {
-			m.Leave(o.Line, "its value is in hex: write the field of the Infra that is made for option %d", o.Code)
+			why := "the file gives it another type"
+			if o.Form == Hex {
+				why = "its value is in hex"
+			}
+			m.Leave(o.Line, "%s: write the field of the Infra that is made for option %d", why, o.Code)
 			continue
 		}
 		if into, is := fields[o.Code]; is {

@@ -47,25 +47,32 @@ func (r *reader) option(in scope, s braces.Statement) {
 		return
 	}
 	o := draft.Option{Line: s.Line, Code: draft.ISCOption(name), Values: s.Values(2)}
+	if defined, is := r.defined[name]; is && !defined.encodes(&o, s.Words[2:]) {
+		r.Leave(s.Line, "its values are no octets: write it into dhcp.options by its code, %d", o.Code)
+		return
+	}
 	if o.Code == 0 {
-		defined, is := r.defined[name]
-		if !is {
-			r.Leave(s.Line, "nobody here knows the option %s: write it into dhcp.options by its code", name)
-			return
-		}
-		o.Code, o.Form = defined.code, defined.form
-		if o.Form == draft.Hex {
-			octetsOrText(&o, s.Words[2:])
-		}
-		if defined.array && !octets(&o) {
-			r.Leave(s.Line, "its values are no octets: write it into dhcp.options by its code, %d", o.Code)
-			return
-		}
+		r.Leave(s.Line, "nobody here knows the option %s: write it into dhcp.options by its code", name)
+		return
 	}
 	if o.Code == 33 { // pairs, with a space between
 		o.Values = strings.Fields(strings.Join(o.Values, " "))
 	}
 	r.add(in, o)
+}
+
+// encodes sets an option's code and form, which count before those that dhcpd knows by itself (common/parse.c, parse_option_code_definition); false if its
+// values are none.
+func (d definition) encodes(o *draft.Option, words []braces.Word) bool {
+	o.Code, o.Form = d.code, d.form
+	if o.Form == draft.Hex {
+		octetsOrText(o, words)
+	}
+	if d.array && !octets(o) {
+		return false
+	}
+	o.Defined()
+	return true
 }
 
 // forms by the names of dhcp-options(5).
