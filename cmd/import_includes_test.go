@@ -180,3 +180,17 @@ func TestOnlyFilesAreIncluded(t *testing.T) {
 	}()
 	g.Eventually(said).WithTimeout(20 * time.Second).Should(Receive(ContainSubstring("a:1: conf-file=pipe: it is not read: pipe is not a file of at most 16 MiB")))
 }
+
+// A file of addn-hosts counts once, by whatever name it is given, too, and is not the machine's hosts file.
+func TestAHostsFileIsReadOnce(t *testing.T) {
+	writeAll(t, map[string]string{"etc/d.conf": "addn-hosts=/etc/names\n", "etc/names": "10.0.0.7 a.example.com\nbad\n", "etc/hosts": "10.0.0.8 b.example.com\n"})
+	for _, name := range []string{"etc/names", "./etc/../etc/names"} {
+		g := NewWithT(t)
+		infra, left, _ := imported("", "--dnsmasq", "etc/d.conf", "--hosts", name)
+		g.Expect(infra).To(ContainSubstring("a.example.com"))
+		g.Expect(strings.Count(left, "names:2: bad: it is not an address with names")).To(Equal(1), left)
+		g.Expect(left).To(ContainSubstring("etc/d.conf:1: no-hosts is not written: "))
+		_, left, _ = imported("", "--dnsmasq", "etc/d.conf", "--hosts", name, "--hosts", "etc/hosts")
+		g.Expect(left).NotTo(ContainSubstring("no-hosts is not written"))
+	}
+}

@@ -35,7 +35,7 @@ func Read(site *draft.Site, files []draft.File) {
 		}
 	}
 	for _, file := range r.hosts { // whose names come after host-records (dnsmasq: cache.c, cache_reload)
-		hosts.Names(site, file)
+		hosts.Included(site, file)
 	}
 	if r.first != nil && !r.routed {
 		r.Leave(*r.first, "dnsmasq is the router of its clients, unless dhcp-option=3 is written: write networkConfig.gateway, if the VLAN has a router")

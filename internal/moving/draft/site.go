@@ -79,6 +79,7 @@ type Site struct {
 	HasHosts   bool
 	Left       []Left
 	Unread     []Line // those of Left that are not read
+	begun      map[string]bool
 }
 
 // Subnet is a network with the addresses that are leased in it.
@@ -221,6 +222,19 @@ type Target struct {
 	Line
 	Host string
 	Port int
+}
+
+// Begins says of a file that is about to be read whether it is for the first time, under whatever name. Standard input always is.
+func (s *Site) Begins(file File) bool {
+	at := file.path()
+	if at == "" || s.begun[at] {
+		return at == ""
+	}
+	if s.begun == nil {
+		s.begun = map[string]bool{}
+	}
+	s.begun[at] = true
+	return true
 }
 
 // Leave lists what the Infra does not have.

@@ -11,13 +11,22 @@ import (
 // Read adds the names of files.
 func Read(site *draft.Site, files []draft.File) {
 	for _, file := range files {
-		site.HasHosts = true
-		Names(site, file)
+		if site.Begins(file) { // a configuration may include it
+			site.HasHosts = true
+			names(site, file)
+		}
 	}
 }
 
-// Names adds those of one file. What is about the machine itself, its loopback and link-local addresses, is nobody else's.
-func Names(site *draft.Site, file draft.File) {
+// Included adds the names of a file that a configuration includes.
+func Included(site *draft.Site, file draft.File) {
+	if site.Begins(file) {
+		names(site, file)
+	}
+}
+
+// names of one file. What is about the machine itself, its loopback and link-local addresses, is nobody else's.
+func names(site *draft.Site, file draft.File) {
 	number := 0
 	for whole := range strings.Lines(file.Text) {
 		number++
