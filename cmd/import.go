@@ -21,6 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/moving/hosts"
 	"github.com/cldmnky/oooi/internal/moving/iscdhcpd"
 	"github.com/cldmnky/oooi/internal/moving/kea"
+	"github.com/cldmnky/oooi/internal/moving/leasefile"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -65,7 +66,7 @@ func newImportCommand() *cobra.Command {
 			}
 			objects, err := readFiles(cmd, manifests)
 			if err != nil {
-				return asUnusable(err)
+				return asUnusable(ofLeases(manifests, err))
 			}
 			if given {
 				return importInfra(cmd, files, objects)
@@ -78,6 +79,22 @@ func newImportCommand() *cobra.Command {
 		cmd.Flags().StringArrayVar(&files[i], s.flag, nil, s.of+", - for standard input; can be repeated")
 	}
 	return cmd
+}
+
+// ofLeases is why manifests cannot be read: one of them is a lease file, or else the given error.
+func ofLeases(manifests []string, err error) error {
+	for _, name := range manifests {
+		text, unread := render.ReadFile(name)
+		if unread != nil {
+			continue
+		}
+		for _, kind := range leasefile.Names() {
+			if entries, _ := leasefile.Kinds[kind](string(text)); len(entries) > 0 {
+				return fmt.Errorf("%s has leases and no manifests: give it to oooi leases import, with --from %s, and the configuration of its server to oooi import, with the flag of its kind", name, kind)
+			}
+		}
+	}
+	return err
 }
 
 // readInto reads the files of all kinds, each kind's in their order.
@@ -154,7 +171,8 @@ func importInfra(cmd *cobra.Command, files [][]string, objects render.Objects) e
 func importBridges(cmd *cobra.Command, objects render.Objects) error {
 	moves := moving.All(objects)
 	if len(moves) == 0 {
-		return asUnusable(errors.New("the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig (provisioning.dpu.hcp.io/v1alpha1)"))
+		return asUnusable(errors.New("the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig (provisioning.dpu.hcp.io/v1alpha1): give one of them, or the configuration of a server " +
+			"with the flag of its kind, e.g. --dnsmasq /etc/dnsmasq.conf"))
 	}
 	var bridges []runtime.ApplyConfiguration
 	var failed error

@@ -49,7 +49,7 @@ func TestImportIsUnusableWithoutManifests(t *testing.T) {
 	for says, args := range map[string][]string{
 		"a.yaml: give each file with the flag of its kind": {"a.yaml"},
 		"nothing to read": {},
-		"the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig": {"-f", "-"},
+		"the files contain no DPFHCPProvisioner and no DPFHCPProvisionerConfig (provisioning.dpu.hcp.io/v1alpha1): give one of them, or the configuration of a server with": {"-f", "-"},
 		"no such file": {"-f", "missing.yaml"},
 		`DPFHCPProvisioner of apiVersion "provisioning.dpu.hcp.io/v1" is not read; write apiVersion: provisioning.dpu.hcp.io/v1alpha1`: {"-f", "-"},
 	} {
@@ -90,5 +90,22 @@ func TestALineOfAManifestIsTheFiles(t *testing.T) {
 	} {
 		_, _, err := imported(two+wrong, "-f", "-", "--hosts", "/dev/null")
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}
+
+// Leases are no manifests, and of no use without the configuration of their server.
+func TestImportSaysWhereLeasesGo(t *testing.T) {
+	for kind, text := range map[string]string{
+		"dnsmasq":   "1795780800 52:54:00:00:00:01 192.168.77.10 worker-1 *\n",
+		"isc-dhcpd": "# The format of this file is documented in the dhcpd.leases(5) manual page.\nlease 192.168.77.10 {\n  ends never;\n  binding state active;\n  hardware ethernet 52:54:00:00:00:02;\n}\n",
+		"kea":       "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context,pool_id\n192.168.77.10,52:54:00:00:00:09,,3600,1795777200,1,0,0,,0,,0\n",
+		"oooi":      "{\"ip\":\"192.168.77.10\",\"mac\":\"52:54:00:00:00:01\"}\n{\"ip\":\"192.168.77.11\",\"mac\":\"52:54:00:00:00:02\"}\n",
+	} {
+		g := NewWithT(t)
+		writeAll(t, map[string]string{"leases": text, "infra.yaml": infraOfVLAN})
+		_, _, err := imported("", "-f", "infra.yaml", "-f", "leases")
+		g.Expect(err).To(MatchError("leases has leases and no manifests: give it to oooi leases import, with --from " + kind +
+			", and the configuration of its server to oooi import, with the flag of its kind"))
+		g.Expect(ExitCode(err)).To(Equal(unusable))
 	}
 }
