@@ -151,7 +151,7 @@ func TestAKubeconfigThatCannotBeReadIsExplained(t *testing.T) {
 		"apiVersion: v1\nkind: Secret\n":    " cannot be read: it has to begin with apiVersion: v1 and kind: Config; get a new one",
 		"apiVersion: v2\nkind: Config\n":    " cannot be read: it has to begin with apiVersion: v1 and kind: Config; get a new one",
 		begin + "clusters: nonsense\n":      " cannot be read: clusters is text, and takes a list",
-		begin + "current-context: {{ .c }}": " cannot be read: it is no YAML: a name of a field is an object, and has to be text; line 3 has {{",
+		begin + "current-context: {{ .c }}": " cannot be read: it is no YAML: line 3 has {{",
 		begin + "clusters:\n\t- name: a\n":  " cannot be read: it is no YAML: line 4: found character that cannot start any token; get a new one",
 		"\x7fELF\x00":                       " cannot be read: it is no text; get a new one",
 		begin + "contexts: [{name: a}]\n":   " has no current context: choose one of a with --context",

@@ -24,10 +24,11 @@ func TestNothingToApplyIsNotThatNothingChanges(t *testing.T) {
 // A parser's error names Go's types, and nothing that a user can look for.
 func TestWhatIsNoYAMLIsToldInPlainWords(t *testing.T) {
 	for text, says := range map[string]string{
-		"kind: A\nname: {{ .Values.name }}\n": "document 1: it is no YAML: a name of a field is an object, and has to be text; line 2 has {{, as templates do: render a template first, e.g. with helm template",
-		"{{- if .Values.a }}\nkind: A\n":      "document 1: it is no YAML: did not find expected node content; line 1 has {{, as templates do: render a template first, e.g. with helm template",
+		"kind: A\nname: {{ .Values.name }}\n": "document 1: it is no YAML: line 2 has {{, as templates do: render a template first, e.g. with helm template (a name of a field is an object, and has to be text)",
+		"{{- if .Values.a }}\nkind: A\n":      "document 1: it is no YAML: line 1 has {{, as templates do: render a template first, e.g. with helm template (did not find expected node content)",
 		"? {a: b}\n: c\n":                     "document 1: it is no YAML: a name of a field is an object, and has to be text",
-		"# one\n---\na:\n\t- b\n":             "document 2: it is no YAML: line 2: found character that cannot start any token",
+		"# one\n---\na: {{ b }}\n":            "document 2: it is no YAML: line 3 has {{, as templates do: render a template first, e.g. with helm template (a name of a field is an object, and has to be text)",
+		"# one\n---\na:\n\t- b\n":             "document 2: it is no YAML: line 4: found character that cannot start any token",
 		"kind: A\nkind: B\n":                  `document 1: it is no YAML: line 2: key "kind" is there already`,
 		"\x7fELF\x00":                         "document 1: it is no text",
 		"- a\n":                               "document 1 is no Kubernetes object: it must start with apiVersion and kind",

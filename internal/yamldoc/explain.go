@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// NotYAML is a parser's error in plain words: Go's types, which it names, are not the user's. Lines are counted from where the document begins.
+// NotYAML is a parser's error in plain words: Go's types, which it names, are not the user's. Lines are the document's; Each makes them the file's.
 func NotYAML(doc []byte, err error) error {
 	says := err.Error()
 	if at := strings.LastIndex(says, "yaml: "); at >= 0 {
@@ -21,7 +21,7 @@ func NotYAML(doc []byte, err error) error {
 	}
 	says = strings.ReplaceAll(strings.TrimPrefix(says, "unmarshal errors:\n  "), "already set in map", "is there already")
 	if at := bytes.Index(doc, []byte("{{")); at >= 0 {
-		return fmt.Errorf("it is no YAML: %s; line %d has {{, as templates do: render a template first, e.g. with helm template", says, 1+bytes.Count(doc[:at], []byte("\n")))
+		return fmt.Errorf("it is no YAML: line %d has {{, as templates do: render a template first, e.g. with helm template (%s)", 1+bytes.Count(doc[:at], []byte("\n")), says)
 	}
 	return fmt.Errorf("it is no YAML: %s", says)
 }

@@ -43,8 +43,9 @@ type inFile struct {
 
 func (e inFile) Unwrap() error { return e.error }
 
-// atLine is how the parser says a line: of its only error, or of each of several (go.yaml.in/yaml/v2 v2.4: yaml.go, TypeError; decode.go, fail).
-var atLine = regexp.MustCompile(`(yaml: |\n  )line (\d+): `)
+// atLine is how the parser says a line: of its only error, or of each of several (go.yaml.in/yaml/v2 v2.4: yaml.go, TypeError; decode.go, fail);
+// and how NotYAML does.
+var atLine = regexp.MustCompile(`((?:yaml|YAML): |\n  )line (\d+)\b`)
 
 func (e inFile) Error() string {
 	return atLine.ReplaceAllStringFunc(e.error.Error(), func(said string) string {
@@ -53,6 +54,6 @@ func (e inFile) Error() string {
 		if err != nil {
 			return said
 		}
-		return fmt.Sprintf("%sline %d: ", parts[1], line+e.before)
+		return fmt.Sprintf("%sline %d", parts[1], line+e.before)
 	})
 }
