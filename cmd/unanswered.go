@@ -34,13 +34,13 @@ func (n naming) why(err error) error {
 	case errors.As(err, &certificate):
 		says = n.distrusted(certificate.Err)
 	case errors.As(err, &plain):
-		says = fmt.Sprintf("%s does not answer in TLS: see that server in the kubeconfig has the API server's port, and what is before it", n.apiServer)
+		says = fmt.Sprintf("%s does not answer in TLS: check the port of server in the kubeconfig, and what is before the API server", n.apiServer)
 	case errors.As(err, &op) && op.Op == "remote error": // a TLS alert
 		says = fmt.Sprintf("%s ended the connection with the TLS alert %q", n.apiServer, strings.TrimPrefix(op.Err.Error(), "tls: ")) + n.expired(": ")
 	case errors.As(err, &name) && name.IsNotFound:
-		says = fmt.Sprintf("DNS does not know %s: see that server in the kubeconfig, %s, is right, and that this machine asks the DNS servers that know it", name.Name, n.apiServer)
+		says = fmt.Sprintf("DNS does not know %s: check server in the kubeconfig, %s, and that this machine asks the DNS servers that know it", name.Name, n.apiServer)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		says = fmt.Sprintf("nobody takes connections at %s: see that server in the kubeconfig is right, and that the API server, or the load balancer or proxy before it, runs", n.apiServer)
+		says = fmt.Sprintf("nobody takes connections at %s: check server in the kubeconfig, and that the API server, or the load balancer or proxy before it, runs", n.apiServer)
 	default:
 		return err
 	}
