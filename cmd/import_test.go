@@ -85,7 +85,7 @@ func TestANamedPipeIsNotWaitedFor(t *testing.T) {
 func TestALineOfAManifestIsTheFiles(t *testing.T) {
 	const two = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\n" + infraOfVLAN
 	for says, wrong := range map[string]string{
-		"document 2: error converting YAML to JSON: yaml: line 10: ":                                                    "a: b: c\n",
+		"document 2: it is no YAML: line 10: ": "a: b: c\n",
 		"document 2: Infra: strict decoding error: yaml: unmarshal errors:\n  line 10: key \"spec\" already set in map": "spec: {}\n",
 	} {
 		_, _, err := imported(two+wrong, "-f", "-", "--hosts", "/dev/null")
