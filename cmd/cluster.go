@@ -86,12 +86,12 @@ func (n naming) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := n.next.RoundTrip(r)
 	if err == nil {
 		if refused := n.refusal(r, answer); refused != nil {
-			return nil, unanswered{refused}
+			return nil, unanswered{refused, refused}
 		}
 		return answer, nil
 	}
 	if end, ends := r.Context().Deadline(); ends && !time.Now().Before(end) {
-		return nil, unanswered{fmt.Errorf("no answer from %s in time, though it may take connections: look at the API server and at the load balancer or proxy before it", n.apiServer)}
+		return nil, unanswered{fmt.Errorf("no answer from %s in time, though it may take connections: look at the API server and at the load balancer or proxy before it", n.apiServer), err}
 	}
 	return nil, n.why(err)
 }

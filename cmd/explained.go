@@ -32,9 +32,11 @@ func explained(err error) error {
 	var request *url.Error
 	var told unanswered
 	switch {
+	case errors.As(err, &request) && strings.Contains(request.Err.Error(), clientTimeout): // net/http keeps the sentence, and not the error
+		says, _, _ := strings.Cut(request.Err.Error(), clientTimeout)
+		return instead(err, request, says)
 	case errors.As(err, &request) && errors.As(request, &told):
-		says := strings.Replace(err.Error(), request.Error(), told.Error(), 1)
-		return exit{errors.New(strings.Replace(says, "failed to get server groups: ", "", 1)), ExitCode(err)} // client-go v0.37, discovery
+		return instead(err, request, told.Error())
 	case request != nil && strings.Contains(err.Error(), credentials): // it goes on with links to client-go's documentation
 		_, why, _ := strings.Cut(err.Error(), credentials)
 		why, _, _ = strings.Cut(why, "\n")
@@ -47,6 +49,15 @@ func explained(err error) error {
 		return fmt.Errorf("%w; you are not logged in, or no longer: log in, e.g. with oc login, or name who you are with --kubeconfig or --context", err)
 	}
 	return err
+}
+
+// clientTimeout is what net/http adds to an error where its client has waited long enough (Go 1.26, net/http/client.go, do).
+const clientTimeout = " (Client.Timeout exceeded"
+
+// instead puts a sentence in the place of a request's error.
+func instead(err error, request *url.Error, says string) error {
+	says = strings.Replace(err.Error(), request.Error(), says, 1)
+	return exit{errors.New(strings.Replace(says, "failed to get server groups: ", "", 1)), ExitCode(err)} // client-go v0.37, discovery
 }
 
 // credentials begins what went wrong with a plugin of the kubeconfig (client-go v0.37, plugin/pkg/client/auth/exec, roundTripper).

@@ -100,8 +100,13 @@ func (c *clusterFlags) usable(config *rest.Config) error {
 	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
 		return fmt.Errorf("finding the cluster: %q is no server's address: write one like https://api.example.com:6443 as server in the kubeconfig %s", config.Host, names)
 	}
-	if _, err := rest.TLSConfigFor(config); err != nil {
+	certificates := rest.CopyConfig(config)
+	certificates.ExecProvider, certificates.AuthProvider = nil, nil
+	if _, err := rest.TLSConfigFor(certificates); err != nil {
 		return fmt.Errorf("finding the cluster: the certificates that the kubeconfig %s has or names cannot be used: %w; get a new one, e.g. with oc login", names, err)
+	}
+	if _, err := config.TransportConfig(); err != nil {
+		return fmt.Errorf("finding the cluster: what the kubeconfig %s says of its user cannot be used: %w; get a new one, e.g. with oc login", names, err)
 	}
 	return nil
 }

@@ -13,15 +13,19 @@ import (
 	"syscall"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 )
 
 // unanswered is a sentence on why the API server did not answer, which says all that there is to say. client-go and net/http put their own words
 // before it.
-type unanswered struct{ error }
+type unanswered struct {
+	error
+	cause error
+}
 
-// Unwrap gives the error below the sentence.
-func (u unanswered) Unwrap() error { return u.error }
+// Unwrap gives what the sentence is about.
+func (u unanswered) Unwrap() error { return u.cause }
 
 // why puts an error of a connection in the words of the kubeconfig.
 func (n naming) why(err error) error {
@@ -44,7 +48,7 @@ func (n naming) why(err error) error {
 	default:
 		return err
 	}
-	return unanswered{errors.New(says)}
+	return unanswered{errors.New(says), err}
 }
 
 // distrusted says what is wrong with the certificate that the API server showed.
@@ -87,7 +91,8 @@ func (n naming) refusal(r *http.Request, answer *http.Response) error {
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(begin), answer.Body), answer.Body}
 	case answer.StatusCode == http.StatusUnauthorized && n.expired("") != "":
-		return errors.Join(answer.Body.Close(), fmt.Errorf("%s does not know you%s", n.apiServer, n.expired(": ")))
+		_ = answer.Body.Close()
+		return unanswered{fmt.Errorf("%s does not know you%s", n.apiServer, n.expired(": ")), apierrors.NewUnauthorized("expired")}
 	}
 	return nil
 }

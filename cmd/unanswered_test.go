@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 )
@@ -115,6 +117,8 @@ func TestAConnectionThatFailsIsExplained(t *testing.T) {
 		"an expired client's TLS": {api.Cluster{Server: strict, CertificateAuthorityData: known}, stale, strict + ` ended the connection with the TLS alert "expired certificate": your certificate in the kubeconfig expired at `},
 		"no plugin": {api.Cluster{Server: inTLS, CertificateAuthorityData: known}, api.AuthInfo{Exec: &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "no-such-plugin", InteractiveMode: "Never"}},
 			"the kubeconfig has a plugin that gets credentials, and it failed: exec: executable no-such-plugin not found; install or mend it"},
+		"a plugin of old": {api.Cluster{Server: inTLS, CertificateAuthorityData: known}, api.AuthInfo{Exec: &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1alpha1", Command: "x", InteractiveMode: "Never"}},
+			" says of its user cannot be used: "},
 		"no address": {api.Cluster{Server: "https://a b"}, api.AuthInfo{}, `finding the cluster: "https://a b" is no server's address: `},
 		"no PEM":     {api.Cluster{Server: inTLS, CertificateAuthorityData: []byte("none")}, api.AuthInfo{}, "finding the cluster: the certificates that the kubeconfig "},
 	} {
@@ -141,6 +145,27 @@ func TestARefusalIsReadToItsEnd(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { answer.Body.Close() })
 	g.Expect(io.ReadAll(answer.Body)).To(BeEquivalentTo("the limit is reached"))
+}
+
+// Who asks why gets the cause below the sentence.
+func TestWhatIsExplainedKeepsItsCause(t *testing.T) {
+	g := NewWithT(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { silent.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	asks := func(ctx context.Context, until time.Time, url string) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		answer, err := naming{next: http.DefaultTransport, apiServer: url, until: until}.RoundTrip(request)
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err
+	}
+	g.Expect(asks(ctx, time.Time{}, "http://"+silent.Addr().String())).To(MatchError(context.DeadlineExceeded))
+	g.Expect(asks(t.Context(), time.Now().Add(-time.Hour), serves(t, nil).URL)).To(MatchError(apierrors.IsUnauthorized, "IsUnauthorized"))
 }
 
 // What is wrong with a kubeconfig is said in its own words, not in those of Go.
