@@ -92,8 +92,10 @@ func (r *Reader) throughPod(ctx context.Context, s *corev1.Service, port int32) 
 	return nil, errors.New(cmp.Or(strings.Join(why, "; "), "no pod of its Service is Ready"))
 }
 
-// shownBy are the certificates of a pod's server.
+// shownBy are the certificates of a pod's server. One that is silent leaves time for the next.
 func (r *Reader) shownBy(ctx context.Context, pod types.NamespacedName, port int32) ([][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience/3)
+	defer cancel()
 	local, stop, err := r.forward(ctx, pod, port)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// A pod that says nothing leaves time for the next.
+func TestASilentPodLeavesTimeForTheNext(t *testing.T) {
+	g := NewWithT(t)
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err = (&Reader{config: &rest.Config{Host: "http://" + silent.Addr().String()}}).shownBy(ctx, types.NamespacedName{Namespace: "oooi-system", Name: "pod"}, 9443)
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	g.Expect(ctx.Err()).NotTo(HaveOccurred())
+}
+
 // An API server, or a kubelet behind it, that accepts and says nothing is not waited for.
 func TestAForwardEndsWithItsTime(t *testing.T) {
 	g := NewWithT(t)
