@@ -14,6 +14,8 @@ func NotYAML(doc []byte, err error) error {
 		says = says[at+len("yaml: "):]
 	}
 	switch {
+	case strings.Contains(says, "control characters are not allowed") && bytes.IndexByte(doc, 0) < 0:
+		return errors.New("it has a control character, as one that colours a terminal is, and YAML allows none: remove it")
 	case strings.Contains(says, "control characters are not allowed"):
 		return errors.New("it is no text")
 	case strings.Contains(says, "invalid map key"):
@@ -21,7 +23,7 @@ func NotYAML(doc []byte, err error) error {
 	}
 	says = strings.ReplaceAll(strings.TrimPrefix(says, "unmarshal errors:\n  "), "already set in map", "is there already")
 	if at := bytes.Index(doc, []byte("{{")); at >= 0 {
-		return fmt.Errorf("it is no YAML: line %d has {{, as templates do: render a template first, e.g. with helm template (%s)", 1+bytes.Count(doc[:at], []byte("\n")), says)
+		return fmt.Errorf("it is no YAML: line %d has {{: if this is a template, render it first, e.g. with helm template (%s)", 1+bytes.Count(doc[:at], []byte("\n")), says)
 	}
 	return fmt.Errorf("it is no YAML: %s", says)
 }

@@ -45,7 +45,7 @@ func (e inFile) Unwrap() error { return e.error }
 
 // atLine is how the parser says a line: of its only error, or of each of several (go.yaml.in/yaml/v2 v2.4: yaml.go, TypeError; decode.go, fail);
 // and how NotYAML does.
-var atLine = regexp.MustCompile(`((?:yaml|YAML): |\n  )line (\d+)\b`)
+var atLine = regexp.MustCompile(`((?:yaml|YAML): |helm template \(|\n  )line (\d+)\b`)
 
 func (e inFile) Error() string {
 	return atLine.ReplaceAllStringFunc(e.error.Error(), func(said string) string {
