@@ -138,6 +138,18 @@ func TestAViewIsChosenByTheNetworkOfAnotherFile(t *testing.T) {
 	g.Expect(left).To(ContainSubstring("named.conf:4: view one { … }: no file says the network of the VLAN, by which its view is chosen: write networkConfig.cidr into an Infra"))
 }
 
+// A file that is missing may say whose a view is.
+func TestAViewOfWhichAFileIsMissingIsForNobody(t *testing.T) {
+	g := NewWithT(t)
+	writeAll(t, map[string]string{
+		"named.conf": "view out { include \"out.conf\"; };\nview in { match-clients { any; }; zone \"example.com\" { type primary; file \"a\"; }; };\n",
+		"a":          "which.example.com. A 192.168.77.101\n",
+	})
+	infra, left, _ := imported(infraOfVLAN, "-f", "-", "--bind", "named.conf")
+	g.Expect(infra).NotTo(ContainSubstring("which.example.com"))
+	g.Expect(left).To(ContainSubstring("whether clients of 192.168.77.0/24 get view out depends on include"))
+}
+
 // A zone may be another view's (in-view), and a view of another class.
 func TestAViewHasZonesOfAnother(t *testing.T) {
 	g := NewWithT(t)

@@ -102,6 +102,8 @@ func (m *matcher) view(block []braces.Statement, network netip.Prefix) outcome {
 	m.unsure = nil
 	for _, s := range block {
 		switch {
+		case s.Unread != nil: // it may say whose the view is
+			more = &s
 		case s.Is("match-clients"):
 			said = m.clients(s.Block, network)
 		case s.Is("match-destinations") && len(s.Block) == 1 && s.Block[0].Is("any"):

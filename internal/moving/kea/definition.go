@@ -37,6 +37,9 @@ var types = map[string]string{
 func (r *reader) define(d node) {
 	code, is := d.get("code").integer()
 	name := d.get("name").text
+	if d.get("code").float { // refused says so
+		return
+	}
 	if !is || name == "" || d.get("space").text != "" && d.get("space").text != "dhcp4" {
 		r.Leave(d.named(`"option-def": `+name), "options of a space of their own have no counterpart")
 		return
