@@ -202,7 +202,7 @@ func (f foretold) mayBeAway(component string) (longest time.Duration, judged boo
 // than foretold, and logs how long each was.
 func (d foreteller) away(what string, says foretold) (judge func()) {
 	d.Helper()
-	dns, proxies := addressesOf(d.T, d.ctx, "told", "dns"), addressesOf(d.T, d.ctx, "told", "proxy")
+	dns, proxies, began := addressesOf(d.T, d.ctx, "told", "dns"), addressesOf(d.T, d.ctx, "told", "proxy"), time.Now()
 	asked := map[string]func() time.Duration{
 		"dns":   d.asks(func(ctx context.Context) error { return d.resolvesAt(ctx, dns) }),
 		"proxy": d.asks(func(context.Context) error { return d.connectsTo(proxies) }),
@@ -216,7 +216,7 @@ func (d foreteller) away(what string, says foretold) (judge func()) {
 		for _, component := range slices.Sorted(maps.Keys(asked)) {
 			gap := asked[component]()
 			d.Logf("%s: %s without an answer for %.1f s", what, component, gap.Seconds())
-			if longest, judged := says.mayBeAway(component); judged && gap > longest {
+			if longest, judged := says.mayBeAway(component); judged && gap-stood(began) > longest {
 				d.Errorf("%s: %s was away for %s, foretold %+v", what, component, gap, says.Infras[0].Services)
 			}
 		}
