@@ -21,7 +21,7 @@ func Each(text []byte, take func(number int, doc []byte) error) error {
 	buffered := bufio.NewReader(left)
 	docs := utilyaml.NewYAMLReader(buffered)
 	for number := 1; ; number++ {
-		before := bytes.Count(text[:len(text)-left.Len()-buffered.Buffered()], []byte("\n"))
+		begins := len(text) - left.Len() - buffered.Buffered()
 		doc, err := docs.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -30,7 +30,7 @@ func Each(text []byte, take func(number int, doc []byte) error) error {
 			return err
 		}
 		if err := take(number, doc); err != nil {
-			return inFile{err, before}
+			return inFile{err, bytes.Count(text[:begins], []byte("\n"))}
 		}
 	}
 }
