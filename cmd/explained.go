@@ -27,7 +27,8 @@ func explaining(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// explained says why there was no answer without client-go's words before it, and adds what to do if the cluster does not know the kind or the user, or if somebody else writes a field. It keeps the exit code.
+// explained says why there was no answer without client-go's words before it, and adds what to do if the cluster does not know the kind or the user,
+// or if somebody else writes a field. It keeps the exit code.
 func explained(err error) error {
 	var request *url.Error
 	var told unanswered

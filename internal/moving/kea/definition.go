@@ -35,9 +35,9 @@ var types = map[string]string{
 }
 
 func (r *reader) define(d node) {
-	code, is := d.get("code").integer()
-	name := d.get("name").text
-	if d.get("code").float { // refused says so
+	number, name := d.get("code"), d.get("name").text
+	code, is := number.integer()
+	if number.float { // refused says so
 		return
 	}
 	if !is || name == "" || d.get("space").text != "" && d.get("space").text != "dhcp4" {
