@@ -149,7 +149,7 @@ func TestTheBootstrapOfAPodIsReadableByEnvoysUser(t *testing.T) {
 	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o644))
 	content, err := os.ReadFile(output)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(content)).To(ContainSubstring(`max_active_downstream_connections: "1024"`), "what 64 MiB above Envoy's own hold")
+	g.Expect(string(content)).To(ContainSubstring(`max_active_downstream_connections: "157"`), "what 64 MiB above Envoy's own hold")
 }
 
 func TestABootstrapIsMadeOfSomethingThatIsUnderstood(t *testing.T) {

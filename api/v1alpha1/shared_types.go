@@ -119,8 +119,9 @@ type Placement struct {
 	// +optional
 	PriorityClassName ObjectName `json:"priorityClassName,omitempty"`
 	// Requests and limits of the component's main container. Default requests: 10m CPU and 32Mi memory for DHCP, 20m and 48Mi for
-	// DNS, 50m and 128Mi for the proxy (Envoy). Default limits: 2 CPUs, and 128Mi, 256Mi and 512Mi. The second container of the pod
-	// requests 5m and 16Mi (limit 64Mi) for DHCP and DNS, 10m and 32Mi (limit 128Mi) for the proxy.
+	// DNS, 50m and 128Mi for the proxy (Envoy). Default limits: 2 CPUs, and 128Mi, 256Mi and 2Gi. The second container of the pod
+	// requests 5m and 16Mi (limit 64Mi) for DHCP and DNS, 10m and 32Mi (limit 128Mi) for the proxy. Envoy accepts a connection for each
+	// 416Ki of its memory limit above 64Mi: 4,883 by default.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }

@@ -66,6 +66,7 @@ func TestClientsThatReadNothingDoNotEndEnvoy(t *testing.T) {
 	}).WithTimeout(time.Minute).WithPolling(time.Microsecond).Should(HaveOccurred(), "Envoy takes connections until there are too many")
 	t.Logf("%d connections were open when one was refused", len(kept))
 	g.Expect(len(kept)).To(BeNumerically(">", 20))
+	l.counts("envoy_listener_downstream_cx_overload_reject")
 	g.Expect(s.alive()).To(Succeed(), "what is there is not cut")
 	for _, conn := range kept {
 		g.Expect(conn.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())

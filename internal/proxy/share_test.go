@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,15 @@ func newSmallLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	l.startEnvoy()
 	l.awaitReady()
 	return l
+}
+
+// counts expects that Envoy counted refused connections under a name, which the alert OooiProxyRefusesConnections looks at.
+func (l *lab) counts(name string) {
+	l.t.Helper()
+	g := NewWithT(l.t)
+	var all strings.Builder
+	g.Expect(l.proxy.envoy.appendMetrics(l.t.Context(), &all)).To(Succeed())
+	g.Expect(all.String()).To(MatchRegexp(`(?m)^` + name + `{.*} [1-9]`))
 }
 
 func at(port v1alpha1.Port) string { return net.JoinHostPort(vip, fmt.Sprint(port)) }
@@ -40,6 +50,7 @@ func TestEnvoyRefusesConnectionsBeforeItsDescriptorsEnd(t *testing.T) {
 	}
 	t.Logf("of 2,000 connections %d are held and %d were refused", len(kept), refused)
 	g.Expect(len(kept)).To(BeNumerically("~", 384, 4), "what the cap admits")
+	l.counts("envoy_listener_downstream_global_cx_overflow")
 	for _, s := range kept {
 		g.Expect(s.alive()).To(Succeed())
 		g.Expect(s.Close()).To(Succeed())
@@ -78,6 +89,7 @@ func TestOneSourceCannotTakeAllConnections(t *testing.T) {
 				}
 			}
 			g.Expect(served).To(BeNumerically(">=", others-4), "of all but those who have its share")
+			l.counts("envoy_connection_limit_limited_connections")
 			g.Expect(l.envoy.ProcessState).To(BeNil(), "Envoy lives")
 		})
 	}

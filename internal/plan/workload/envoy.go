@@ -45,7 +45,7 @@ func completesBootstrap() *accore.LifecycleApplyConfiguration {
 func (p pod) envoy(s input.Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(p.EnvoyImage, s.EnvoyImage)).
 		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + BootstrapKey)...).
-		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
+		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "2Gi")).WithVolumeMounts(xds).
 		// A deleted pod is replaced while it ends: it serves until the new one's network takes over its address.
 		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))
 }

@@ -99,12 +99,12 @@ func Complete(template string, m Machine) ([]byte, error) {
 	return encode(b)
 }
 
-// internalListeners enables internal listeners, with a buffer like a socket's; Envoy's default would be 1 MiB per connection
+// internalListeners enables internal listeners, with a small buffer in between; Envoy's default would be 1 MiB per connection
 // (internal_listener.proto of Envoy 1.40).
 func internalListeners() *corev3.TypedExtensionConfig {
 	return &corev3.TypedExtensionConfig{
 		Name:        "envoy.bootstrap.internal_listener",
-		TypedConfig: packed(&internalv3.InternalListener{BufferSizeKb: wrapperspb.UInt32(32)}),
+		TypedConfig: packed(&internalv3.InternalListener{BufferSizeKb: wrapperspb.UInt32(8)}),
 	}
 }
 

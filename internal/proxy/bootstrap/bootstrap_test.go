@@ -13,7 +13,7 @@ func TestTheCapStaysBelowWhatKillsEnvoy(t *testing.T) {
 		refuse string
 	}{
 		"descriptors bound":            {Limits{Descriptors: 1024, MemoryBytes: 1 << 30}, 384, ""},
-		"memory binds":                 {Limits{Descriptors: 1 << 20, MemoryBytes: 256 << 20}, 3072, ""},
+		"memory binds":                 {Limits{Descriptors: 1 << 20, MemoryBytes: 2 << 30}, 4883, ""},
 		"no memory limit":              {Limits{Descriptors: 4096}, 1920, ""},
 		"no descriptor limit":          {Limits{Descriptors: 1<<64 - 1}, 524160, ""},
 		"too few descriptors":          {Limits{Descriptors: 256}, 0, "no room for one connection: 256 file descriptors"},
@@ -41,7 +41,7 @@ func TestACompleteBootstrapListensOnUnixSocketsOnly(t *testing.T) {
 	g.Expect(string(out)).To(And(
 		ContainSubstring("path: /xds/admin.sock"),
 		ContainSubstring("path: /xds/xds.sock"),
-		ContainSubstring("buffer_size_kb: 32"),
+		ContainSubstring("buffer_size_kb: 8"),
 		ContainSubstring(`max_active_downstream_connections: "384"`),
 		ContainSubstring(`max_heap_size_bytes: "536870912"`),
 		Not(ContainSubstring("socket_address")),

@@ -9,8 +9,9 @@ const (
 	descriptorsPerConnection = 2
 	// baseMemory is what Envoy needs for itself and its configuration, without connections.
 	baseMemory = 64 << 20
-	// memoryPerConnection covers both directions' buffers.
-	memoryPerConnection = 64 << 10
+	// memoryPerConnection is what a connection takes whose client reads nothing: Envoy's buffers and the kernel's, as translate bounds them
+	// (docs/adr/0014-a-gate-counts-sources.md). An idle one takes a tenth of it.
+	memoryPerConnection = 416 << 10
 )
 
 // Limits of the container that Envoy runs in.

@@ -15,8 +15,8 @@ const (
 	fullHeap = 0.75
 )
 
-// overload keeps Envoy below what would end it. The cap assumes a connection's usual memory. Clients that do not read make Envoy buffer
-// more, so it watches the heap too. A connection is then closed at once (the load shed point), whereas the action
+// overload keeps Envoy below what would end it. The cap assumes that only the client does not read. Where the target does not read either,
+// Envoy buffers more, so it watches the heap too. A connection is then closed at once (the load shed point), whereas the action
 // stop_accepting_connections would leave it waiting in the kernel (overload_manager.rst of Envoy 1.40).
 func overload(m Machine) *overloadv3.OverloadManager {
 	out := &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{

@@ -32,10 +32,11 @@ func cluster(b intent.Backend) *clusterv3.Cluster {
 		HealthChecks:                        []*corev3.HealthCheck{connectCheck()},
 		IgnoreHealthOnHostRemoval:           true,
 		CloseConnectionsOnHostHealthFailure: true,
+		UpstreamBindConfig:                  &corev3.BindConfig{SocketOptions: bounded()},
 		UpstreamConnectionOptions:           &clusterv3.UpstreamConnectionOptions{TcpKeepalive: keepalive()},
 	}
 	if b.Source.IsValid() {
-		out.UpstreamBindConfig = &corev3.BindConfig{SourceAddress: socketAddress(netip.AddrPortFrom(b.Source, 0)).GetSocketAddress()}
+		out.UpstreamBindConfig.SourceAddress = socketAddress(netip.AddrPortFrom(b.Source, 0)).GetSocketAddress()
 	}
 	return out
 }

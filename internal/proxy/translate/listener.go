@@ -50,7 +50,7 @@ func routing(l intent.Listener) *listenerv3.Listener {
 func bound(l intent.Listener, out *listenerv3.Listener) *listenerv3.Listener {
 	out.Name = l.At.String()
 	out.Address = socketAddress(l.At)
-	out.SocketOptions = []*corev3.SocketOption{boundTo(l.Device)}
+	out.SocketOptions = append(bounded(), boundTo(l.Device))
 	out.TcpKeepalive = keepalive()
 	return out
 }
@@ -62,6 +62,22 @@ func boundTo(device string) *corev3.SocketOption {
 		Level:       unix.SOL_SOCKET,
 		Name:        unix.SO_BINDTODEVICE,
 		Value:       &corev3.SocketOption_BufValue{BufValue: []byte(device)},
+		State:       corev3.SocketOption_STATE_PREBIND,
+	}
+}
+
+// bounded fixes the size of a socket's buffers. Accepted connections have that of their listening socket, whose window scale must be known
+// before it listens.
+func bounded() []*corev3.SocketOption {
+	return []*corev3.SocketOption{sized("SO_SNDBUF", unix.SO_SNDBUF), sized("SO_RCVBUF", unix.SO_RCVBUF)}
+}
+
+func sized(description string, name int64) *corev3.SocketOption {
+	return &corev3.SocketOption{
+		Description: description,
+		Level:       unix.SOL_SOCKET,
+		Name:        name,
+		Value:       &corev3.SocketOption_IntValue{IntValue: socketBytes},
 		State:       corev3.SocketOption_STATE_PREBIND,
 	}
 }

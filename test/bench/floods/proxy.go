@@ -35,7 +35,7 @@ spec:
 	attacks: []attack{{"10000 silent connections", sayNothing}, {"10000 half hellos", sayHalf}},
 	begin:   usesProxy,
 	peer: func() peer { // as many connections as our Envoy has within its limit of memory
-		return haproxy("7168", "frontend vlan\n bind "+proxyAt+"\n tcp-request inspect-delay 5s\n tcp-request content accept if { req_ssl_hello_type 1 }\n"+
+		return haproxy("4883", "frontend vlan\n bind "+proxyAt+"\n tcp-request inspect-delay 5s\n tcp-request content accept if { req_ssl_hello_type 1 }\n"+
 			" use_backend api if { req_ssl_sni -i "+api+" }\nbackend api\n server one "+backend+"\n")
 	},
 }
