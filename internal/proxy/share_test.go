@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +24,12 @@ func newSmallLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	return l
 }
 
-// counts expects that Envoy counted refused connections under a name, which the alert OooiProxyRefusesConnections looks at.
-func (l *lab) counts(name string) {
+// counts says whether Envoy has counted refused connections under a name, which the alert OooiProxyRefusesConnections looks at.
+func (l *lab) counts(name string) bool {
 	l.t.Helper()
-	g := NewWithT(l.t)
 	var all strings.Builder
-	g.Expect(l.proxy.envoy.appendMetrics(l.t.Context(), &all)).To(Succeed())
-	g.Expect(all.String()).To(MatchRegexp(`(?m)^` + name + `{.*} [1-9]`))
+	NewWithT(l.t).Expect(l.proxy.envoy.appendMetrics(l.t.Context(), &all)).To(Succeed())
+	return regexp.MustCompile(`(?m)^` + name + `{.*} [1-9]`).MatchString(all.String())
 }
 
 func at(port v1alpha1.Port) string { return net.JoinHostPort(vip, fmt.Sprint(port)) }
@@ -50,7 +50,7 @@ func TestEnvoyRefusesConnectionsBeforeItsDescriptorsEnd(t *testing.T) {
 	}
 	t.Logf("of 2,000 connections %d are held and %d were refused", len(kept), refused)
 	g.Expect(len(kept)).To(BeNumerically("~", 384, 4), "what the cap admits")
-	l.counts("envoy_listener_downstream_global_cx_overflow")
+	g.Expect(l.counts("envoy_listener_downstream_global_cx_overflow")).To(BeTrue())
 	for _, s := range kept {
 		g.Expect(s.alive()).To(Succeed())
 		g.Expect(s.Close()).To(Succeed())
@@ -89,7 +89,7 @@ func TestOneSourceCannotTakeAllConnections(t *testing.T) {
 				}
 			}
 			g.Expect(served).To(BeNumerically(">=", others-4), "of all but those who have its share")
-			l.counts("envoy_connection_limit_limited_connections")
+			g.Expect(l.counts("envoy_connection_limit_limited_connections")).To(BeTrue())
 			g.Expect(l.envoy.ProcessState).To(BeNil(), "Envoy lives")
 		})
 	}

@@ -158,7 +158,7 @@ func TestTargetsChangeEndpointsOnly(t *testing.T) {
 }
 
 func TestEverySocketIsBoundToItsDevice(t *testing.T) {
-	want := []*corev3.SocketOption{{Description: "SO_BINDTODEVICE", Level: 1, Name: 25, Value: &corev3.SocketOption_BufValue{BufValue: []byte("net1")}}}
+	want := append(bounded(), &corev3.SocketOption{Description: "SO_BINDTODEVICE", Level: 1, Name: 25, Value: &corev3.SocketOption_BufValue{BufValue: []byte("net1")}})
 	for _, onPods := range []bool{false, true} {
 		for _, l := range listeners(intent.Listener{At: netip.MustParseAddrPort("192.168.100.10:443"), Device: "net1", Protocol: intent.TCP, CatchAll: "a", OnPods: onPods}, connections) {
 			if l.GetInternalListener() != nil {
