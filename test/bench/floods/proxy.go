@@ -32,7 +32,7 @@ spec:
   backends: [{name: api, protocol: TLS, port: 6443, hostname: ` + api + `, targetAddresses: ["` + backend + `"]}]
 `
 	},
-	attacks: []attack{{"10000 silent connections", sayNothing}, {"10000 half hellos", sayHalf}},
+	attacks: []attack{{"10000 silent connections", sayNothing}, {"10000 half hellos", sayHalf}, {"10000 connections that read nothing", readNothing}},
 	begin:   usesProxy,
 	peer: func() peer { // as many connections as our Envoy has within its limit of memory
 		return haproxy("4883", "frontend vlan\n bind "+proxyAt+"\n tcp-request inspect-delay 5s\n tcp-request content accept if { req_ssl_hello_type 1 }\n"+
@@ -99,6 +99,18 @@ func sayHalf(ctx context.Context) (string, error) {
 	return occupy(ctx, crowd, crowdAgain, proxyAt, func(conn net.Conn) {
 		if _, err := conn.Write(hello[:len(hello)/2]); err == nil {
 			untilClosed(conn)
+		}
+	}), nil
+}
+
+// readNothing of what the backend sends back, so that it, too, reads no more.
+func readNothing(ctx context.Context) (string, error) {
+	return occupy(ctx, crowd, crowdAgain, proxyAt, func(conn net.Conn) {
+		secured := tls.Client(conn, &tls.Config{ServerName: api, InsecureSkipVerify: true}) //nolint:gosec // an attacker trusts nobody
+		for block := make([]byte, 1<<14); ; {
+			if _, err := secured.Write(block); err != nil {
+				return
+			}
 		}
 	}), nil
 }
