@@ -8,6 +8,8 @@ import (
 
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/internal/dpf"
 )
 
 func TestEachFileOfContentIsInTheTable(t *testing.T) {
@@ -109,6 +111,22 @@ func TestADPUAsksForAnAddressOnItsWayToTheAPIOnly(t *testing.T) {
 				t.Errorf("%s has no profile", name)
 			}
 		}
+	}
+}
+
+// A file whose text comes from a ConfigMap is written by DPF's agent. Without the text, the target would have an empty one in place of the image's.
+func TestWhatTheAgentWritesIsNotInTheTarget(t *testing.T) {
+	applied := dpf.ConfigFile{Path: "/etc/chrony.conf", Type: dpf.AgentApplied}
+	target := install(t, source(t).with(dpf.ConfigFile{Path: "/etc/motd", Raw: "hello\n", Type: "cloud-init"}, applied)).target
+	if got := file(t, target, "/etc/motd"); got != "hello\n" {
+		t.Errorf("/etc/motd is %q", got)
+	}
+	if i := fileAt(&target, applied.Path); i >= 0 {
+		t.Errorf("there is %+v", target.Storage.Files[i])
+	}
+	applied.Path = "/etc/kubernetes/kubelet.conf"
+	if _, err := Template(source(t).with(applied)); err == nil {
+		t.Error("the agent would write what a DPU needs to reach its API")
 	}
 }
 

@@ -53,6 +53,9 @@ func putConfigFile(config *types.Config, field string, file dpf.ConfigFile) erro
 	if file.Permissions != "" && err != nil {
 		return &Problem{FlavorInvalid, field + ".permissions", fmt.Sprintf("%q is not an octal mode such as 0644: correct it", file.Permissions)}
 	}
+	if file.Type == dpf.AgentApplied {
+		return nil
+	}
 	switch contents := packed([]byte(file.Raw)); file.Operation {
 	case "", "override":
 		if file.Permissions == "" {

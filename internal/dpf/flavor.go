@@ -18,6 +18,9 @@ const (
 	MaxBFSize = 128 << 10
 )
 
+// AgentApplied files have no text in the flavor: DPF's agent on the DPU writes them, from a ConfigMap (api/provisioning/v1alpha1, ConfigFileType).
+const AgentApplied = "agent-applied"
+
 // DPUFlavor says how DPUs are configured. DPF does not let its spec change.
 type DPUFlavor struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -56,6 +59,8 @@ type ConfigFile struct {
 	Operation   string `json:"operation,omitempty"`   // override or append
 	Raw         string `json:"raw,omitempty"`         // the text
 	Permissions string `json:"permissions,omitempty"` // octal
+	// Type is new after DPF 26.4: cloud-init, which is what an empty one means, or AgentApplied.
+	Type string `json:"type,omitempty"`
 }
 
 // UnmarshalJSON keeps what it read in Raw.

@@ -103,6 +103,7 @@ func sample(zeroTrust bool, mtu int) bfcfg.Source {
 				Grub: dpf.DPUFlavorGrub{KernelParameters: []string{"hugepagesz=2M", "hugepages=512"}},
 				ConfigFiles: []dpf.ConfigFile{
 					{Path: "/etc/sysctl.d/98-dpunet.conf", Operation: "override", Raw: "a"}, {Path: "/etc/mellanox/mlnx-bf.conf", Operation: "append", Raw: "b"},
+					{Path: "/etc/motd", Type: dpf.AgentApplied},
 				}},
 		},
 	}
