@@ -197,12 +197,12 @@ func TestADPUWaitsForTheVFsOfItsHost(t *testing.T) {
 	b := newBox(t, install(t, source(t)).target, "trusted")
 	b.command("curl", hostAgent)
 	b.command("devlink", `[ $(grep -c "^devlink" $(dirname "$0")/../calls) -lt 5 ] || echo "pci/0000:03:00.0/196608: type eth netdev pf0vf0 flavour pcivf"`)
-	b.command("ip", `[ $(grep -c "^ip" $(dirname "$0")/../calls) -lt 3 ] || echo "9: br-comm-ch    inet 192.0.2.53/24 brd 192.0.2.255 scope global dynamic noprefixroute br-comm-ch"`)
+	b.command("ip", `[ $(grep -c "^ip" $(dirname "$0")/../calls) -lt 3 ] || echo "9: br-comm-ch    inet 192.0.2.53/24 brd 192.0.2.255 scope global noprefixroute br-comm-ch"`)
 	calls := b.mustRun("setup-vfs-devlink.sh")
 	if asked, rebound := strings.Count(b.told(), "/configure-host-vfs"), strings.Count(b.told(), "/rebind-host-driver"); asked != 5 || rebound != 1 {
 		t.Errorf("asked %d times, bound anew %d times: %s", asked, rebound, calls)
 	}
-	if looked := strings.Count(calls, "ip -4 -o address show dynamic"); looked != 3 {
+	if looked := strings.Count(calls, "ip -4 -o address show dev br-comm-ch scope global\n"); looked != 3 {
 		t.Errorf("looked for an address %d times: %s", looked, calls)
 	}
 }
@@ -210,7 +210,9 @@ func TestADPUWaitsForTheVFsOfItsHost(t *testing.T) {
 func TestAZeroTrustDPUWaitsForAnAddressOnly(t *testing.T) {
 	b := newBox(t, install(t, source(t)).target, "zero-trust")
 	b.command("ip", `echo "3: oob_net0    inet 198.51.100.52/24 brd 198.51.100.255 scope global dynamic noprefixroute oob_net0"`)
-	lacks(t, b.mustRun("setup-vfs-devlink.sh"), "curl", "devlink")
+	calls := b.mustRun("setup-vfs-devlink.sh")
+	contains(t, calls, "ip -4 -o address show dev oob_net0 scope global\n")
+	lacks(t, calls, "curl", "devlink")
 	lacks(t, b.mustRun("tmfifo-agent-link.sh"), "curl")
 }
 

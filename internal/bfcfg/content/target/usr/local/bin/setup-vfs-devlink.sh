@@ -1,8 +1,10 @@
 #!/bin/bash
-# Has the host make VFs, of which pf0vf0 is the DPU's way to its API, and waits for an address there, by DHCP; an isolated network has no
-# default route. In zero-trust the host is asked for nothing, and the way is oob_net0.
+# Has the host make VFs, of which pf0vf0 is the DPU's way to its API, and waits for an address there; an isolated network has no default
+# route. In zero-trust the host is asked for nothing, and the way is oob_net0.
 . /usr/local/bin/dpf-common.sh
 
+way=br-comm-ch
+[ "$DPUMode" != zero-trust ] || way=oob_net0
 attempts=0
 next_rebind=0
 
@@ -23,7 +25,8 @@ make_vfs() {
 	return 1
 }
 
-addressed() { [ -n "$(ip -4 -o address show dynamic)" ]; }
+# To ip, an address whose lease never ends is not "dynamic".
+addressed() { [ -n "$(ip -4 -o address show dev "$way" scope global 2>/dev/null)" ]; }
 
 # Nothing can go on without, so that it never gives up.
 until [ "$DPUMode" = zero-trust ] || wait_for 1800 30 "VFs" make_vfs; do
