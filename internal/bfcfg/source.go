@@ -15,6 +15,8 @@ type Source struct {
 	ZeroTrust bool
 	// Registry is the URL of DPF's bfb-registry, from which zero-trust DPUs download DPF's agent.
 	Registry string
+	// RegistryCA are CAs of Registry besides those of the operating system, in PEM; empty if there are none.
+	RegistryCA string `json:",omitempty"`
 	// PullCA is the CA of the registry of MachineOS, in PEM; empty if it needs none of its own.
 	PullCA string `json:",omitempty"`
 

@@ -18,6 +18,9 @@ import (
 // machineConfigPath is where the machine-config-daemon finds what to make of the first boot, e.g. the image that it rebases to.
 const machineConfigPath = "/etc/ignition-machine-config-encapsulated.json"
 
+// registryCAPath is where install-dpu-agent.sh looks for the CAs of DPF's bfb-registry.
+const registryCAPath = "/etc/dpf/bfb-registry-ca.crt"
+
 // unpackedLimit is what a MachineConfig may have: as much as is downloaded of an ignition. A few KiB of gzip may become gigabytes.
 const unpackedLimit = 4 << 20
 
@@ -43,6 +46,9 @@ func (s Source) target(config types.Config) ([]byte, error) {
 	}
 	s.put(&config, "common", commonRows)
 	s.put(&config, "target", targetRows)
+	if s.ZeroTrust && s.RegistryCA != "" {
+		putFile(&config, registryCAPath, 0o644, packed([]byte(s.RegistryCA)))
+	}
 	if s.PullCA != "" {
 		putFile(&config, s.pullCAPath(), 0o644, packed([]byte(s.PullCA)))
 	}

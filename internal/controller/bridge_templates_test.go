@@ -23,6 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/testkit/hypershift"
 	"github.com/cldmnky/oooi/internal/testkit/ignitionserver"
 )
@@ -225,8 +226,14 @@ func TestZeroTrustDPUsDownloadFromTheNodePortOfDPFsRegistry(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "RegistryInvalid")
 	w.creates(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.dpf, Name: "bfb-registry"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}})
 	w.changes(config, func() { config.SetLabels(map[string]string{"seen": "again"}) }) // else it is looked for in five minutes
-	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data).NotTo(Equal(first.Data)) })
+	second := w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data).NotTo(Equal(first.Data)) })
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+
+	certificate, _, err := envtest.SelfSigned("dpf")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.creates(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.dpf, Name: "dpf-ca-trust-bundle"}, Data: map[string]string{dpf.TrustBundleKey: string(certificate)}})
+	w.changes(config, func() { config.SetLabels(map[string]string{"seen": "with-its-CA"}) })
+	w.template(func(g Gomega, m corev1.ConfigMap) { g.Expect(m.Data).NotTo(Equal(second.Data)) })
 }
 
 func TestTemplatesOfOthersAreLookedForWhileAnyAreWanted(t *testing.T) {

@@ -19,6 +19,9 @@ var OperatorGroupVersion = schema.GroupVersion{Group: "operator.dpu.nvidia.com",
 // RegistryService is the Service of DPF's bfb-registry, in DPFOperatorConfig's namespace (api/operator/v1alpha1, BFBRegistryName).
 const RegistryService = "bfb-registry"
 
+// TrustBundleKey is the key of the ConfigMap that TrustBundle names (api/operator/v1alpha1, CATrustBundleKey).
+const TrustBundleKey = "ca.crt"
+
 // ModeZeroTrust is the deploymentMode, and the dpuMode of a flavor, of DPUs that do not trust their host.
 const ModeZeroTrust = "zero-trust"
 
@@ -43,6 +46,20 @@ type OperatorConfigSpec struct {
 	DeploymentMode         string                 `json:"deploymentMode,omitempty"`
 	Networking             Networking             `json:"networking,omitempty"`
 	ProvisioningController ProvisioningController `json:"provisioningController,omitempty"`
+	Security               Security               `json:"security,omitempty"`
+}
+
+// Security is new after DPF 26.4.
+type Security struct {
+	CertManagement struct {
+		TrustBundleConfigMapName string `json:"trustBundleConfigMapName,omitempty"`
+	} `json:"certManagement,omitempty"`
+}
+
+// TrustBundle names the ConfigMap, in DPFOperatorConfig's namespace, with the CAs of DPF's own certificates, among them the bfb-registry's
+// (api/operator/v1alpha1, GetCATrustBundleConfigMapName). Older versions have none.
+func (c *DPFOperatorConfig) TrustBundle() string {
+	return cmp.Or(c.Spec.Security.CertManagement.TrustBundleConfigMapName, "dpf-ca-trust-bundle")
 }
 
 // Networking has the MTU of the DPUs' fast ports.

@@ -90,13 +90,17 @@ func (o *Bridges) ofTemplates(ctx context.Context, t *bridge.Templates) error {
 	return nil
 }
 
-// registry reads the Service that zero-trust DPUs download from, whose node port the configuration may lack. Who may not read it has none: the rest
-// of the bridge goes on, and the template's finding says what is missing.
+// registry reads the Service that zero-trust DPUs download from, whose node port the configuration may lack, and the CAs of its certificate. Who may
+// not read them has none: the rest of the bridge goes on, and the template's finding says what is missing.
 func (o *Bridges) registry(ctx context.Context, t *bridge.Templates, config *dpf.DPFOperatorConfig) (err error) {
-	zeroTrust := slices.ContainsFunc(t.Flavors, func(f dpf.DPUFlavor) bool { return config.IsZeroTrust(&f) })
-	if zeroTrust {
-		t.Registry, err = live[corev1.Service](ctx, o, types.NamespacedName{Namespace: config.Namespace, Name: dpf.RegistryService})
+	if !slices.ContainsFunc(t.Flavors, func(f dpf.DPUFlavor) bool { return config.IsZeroTrust(&f) }) {
+		return nil
 	}
+	t.Registry, err = live[corev1.Service](ctx, o, types.NamespacedName{Namespace: config.Namespace, Name: dpf.RegistryService})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	t.RegistryCA, err = live[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: config.Namespace, Name: config.TrustBundle()})
 	if apierrors.IsForbidden(err) {
 		return nil
 	}

@@ -108,12 +108,17 @@ func TestAServiceThatMayNotBeReadStopsNoBridge(t *testing.T) {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, dpf.RegistryService, errors.New("no Role"))
 		}
 		return nil
-	})
+	}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "dpf-ca-trust-bundle"}, Data: map[string]string{dpf.TrustBundleKey: "DPF's"}})
 	templates := bridge.Templates{Flavors: []dpf.DPUFlavor{{}}}
-	config := &dpf.DPFOperatorConfig{}
+	config := &dpf.DPFOperatorConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf"}}
 	config.Spec.DeploymentMode = dpf.ModeZeroTrust
 	g.Expect(o.registry(t.Context(), &templates, config)).To(Succeed())
 	g.Expect(templates.Registry).To(BeNil())
+	g.Expect(templates.RegistryCA).To(HaveField("Data", HaveKeyWithValue("ca.crt", "DPF's")))
+
+	config.Spec.Security.CertManagement.TrustBundleConfigMapName = "another"
+	g.Expect(o.registry(t.Context(), &templates, config)).To(Succeed())
+	g.Expect(templates.RegistryCA).To(BeNil())
 }
 
 // If a kind is served only in another version, nobody can tell what objects it has.

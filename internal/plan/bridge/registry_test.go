@@ -85,6 +85,25 @@ func TestZeroTrustDPUsDownloadFromDPFsRegistry(t *testing.T) {
 	}
 }
 
+// What is no certificate would have the download fail, whoever has signed the registry's.
+func TestZeroTrustDPUsTrustWhatDPFPublishes(t *testing.T) {
+	ca := authority(t)
+	for _, text := range []string{ca, "", "nonsense"} {
+		g, in := NewWithT(t), templating(t)
+		config := &in.Templates.Configs[0].Spec
+		config.DeploymentMode, config.ProvisioningController.Registry.Address = dpf.ModeZeroTrust, "https://192.0.2.7:5000"
+		in.Templates.RegistryCA = &corev1.ConfigMap{Data: map[string]string{dpf.TrustBundleKey: text}}
+		p := bridge.Of(in)
+		g.Expect(p.Templates.Apply).To(HaveLen(1), "%v", p.Findings)
+		target := fileOf(g, []byte(p.Templates.Apply[0].(*accore.ConfigMapApplyConfiguration).Data[dpf.TemplateKey]), "/var/target.ign")
+		if text == ca {
+			g.Expect(string(fileOf(g, target, "/etc/dpf/bfb-registry-ca.crt"))).To(Equal(ca))
+		} else {
+			g.Expect(string(target)).NotTo(ContainSubstring("bfb-registry-ca"))
+		}
+	}
+}
+
 // A Node that comes and goes must not have all templates written.
 func TestOnlyZeroTrustDPUsDependOnANode(t *testing.T) {
 	in := served(t)

@@ -29,6 +29,8 @@ type Templates struct {
 	Configs    []dpf.DPFOperatorConfig
 	// Registry is DPF's Service of the bfb-registry, read if zero-trust DPUs need its node port.
 	Registry *corev1.Service
+	// RegistryCA is DPF's ConfigMap with the CAs of the registry, read for zero-trust DPUs, too.
+	RegistryCA *corev1.ConfigMap
 	// Unserved are kinds of these that the API server does not serve: there may be some.
 	Unserved []string
 	// Existing are the templates of all bridges, each with a digest of its text in place of the text.

@@ -96,7 +96,7 @@ func sample(zeroTrust bool, mtu int) bfcfg.Source {
 	}
 	return bfcfg.Source{
 		Ignition:  fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"storage":{"files":[%s,%s]}}`, config, crio),
-		MachineOS: "example.com/os:2", MTU: mtu, ZeroTrust: zeroTrust, Registry: "http://192.0.2.1",
+		MachineOS: "example.com/os:2", MTU: mtu, ZeroTrust: zeroTrust, Registry: "http://192.0.2.1", RegistryCA: "a CA",
 		Flavor: &dpf.DPUFlavor{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "sample", Annotations: map[string]string{dpf.AnnotationSkipSizeCheck: ""}},
 			Spec: dpf.DPUFlavorSpec{OVS: dpf.DPUFlavorOVS{RawConfigScript: "true"}, SystemReservedResources: reserved,

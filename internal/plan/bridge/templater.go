@@ -148,9 +148,18 @@ func (t *templater) source(flavor *dpf.DPUFlavor) bfcfg.Source {
 		ZeroTrust: t.config.IsZeroTrust(flavor),
 	}
 	if from.ZeroTrust {
-		from.Registry = t.registry(t.config)
+		from.Registry, from.RegistryCA = t.registry(t.config), t.registryCA()
 	}
 	return from
+}
+
+// registryCA are the CAs of the bfb-registry; empty if DPF publishes none, or no certificates.
+func (in Input) registryCA() string {
+	text := textOf(in.Templates.RegistryCA, dpf.TrustBundleKey)
+	if certificatesProblem(text) != "" {
+		return ""
+	}
+	return text
 }
 
 // registry is the URL of DPF's bfb-registry: as it is written, with the scheme and node port of its Service where that has none, or else at a Node;

@@ -6,6 +6,11 @@ from=(--enablerepo=agentrepo)
 [ "$DPUMode" != zero-trust ] || from=(--repofrompath="agentrepo,$BFBRegistryURL/rpm/")
 
 cd "$(mktemp -d)" || exit 1
+# The registry's certificate may be of DPF's own CA, which only this download trusts.
+if [ -e /etc/dpf/bfb-registry-ca.crt ]; then
+	cat /etc/pki/tls/certs/ca-bundle.crt /etc/dpf/bfb-registry-ca.crt >ca.crt
+	from+=(--setopt=agentrepo.sslcacert="$PWD/ca.crt")
+fi
 until wait_for 900 5 "the package dpu-agent" dnf download dpu-agent --disablerepo='*' "${from[@]}"; do
 	complain DPUAgentInstallFailed "The package dpu-agent cannot be downloaded"
 done
