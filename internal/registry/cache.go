@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/cldmnky/oooi/internal/guest/pace"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -32,8 +33,7 @@ func (l *Lookups) cache(ctx context.Context, want bridge.Lookup, version string,
 	if err != nil {
 		return noToken(want, err)
 	}
-	to := want.Cache.Push
-	to.Repository, to.Login = imageless(want.Cache.Pushed(version), version), asLogin(token)
+	to := pushed(want, version, token)
 	if down {
 		if _, err := l.at(ctx, want, to, ":"+version, exists); err != nil {
 			return found
@@ -51,6 +51,32 @@ func (l *Lookups) cache(ctx context.Context, want bridge.Lookup, version string,
 		return bridge.Answer{Reason: bridge.CacheFailed, Message: fmt.Sprintf("copying %s:%s to %s: %s%s", from.Repository, version, want.Cache.Pushed(version), where(err), text)}
 	}
 	return l.pulled(ctx, want, version)
+}
+
+// awaitLoss waits until a copy is not there any more. While its registry does not answer, or gives no token, that is not known.
+func (l *Lookups) awaitLoss(ctx context.Context, want bridge.Lookup, version string) {
+	for {
+		pace.Pause(ctx, l.Recheck)
+		if ctx.Err() != nil {
+			return
+		}
+		token, err := l.Token(ctx, want.Cache.Account)
+		if err != nil {
+			continue
+		}
+		if _, err := l.at(ctx, want, pushed(want, version, token), ":"+version, exists); err != nil {
+			if reason, _ := why(err); reason == bridge.ImageNotFound {
+				return
+			}
+		}
+	}
+}
+
+// pushed is where a copy is put.
+func pushed(want bridge.Lookup, version, token string) bridge.Place {
+	to := want.Cache.Push
+	to.Repository, to.Login = imageless(want.Cache.Pushed(version), version), asLogin(token)
+	return to
 }
 
 // pulled says whether DPUs get the copy, by their address and login. Only a refusal counts: the way there is theirs, not the manager's.

@@ -287,6 +287,24 @@ func TestACopyServesWhileItsRegistryIsDown(t *testing.T) {
 	c.hears(c.want, failed(bridge.RegistryUnauthorized)) // who may not have it gets no copy, either
 }
 
+// Somebody deletes an ImageStream, and DPUs are installed with what is not there.
+func TestACopyThatIsDeletedIsMadeAnew(t *testing.T) {
+	c := copiesTo(t)
+	c.Recheck = 10 * time.Millisecond
+	c.isCopied()
+	ref, err := name.ParseReference(c.want.Cache.Pushed("4.20.4"))
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(remote.Delete(ref, remote.WithTransport(c.Transport))).To(Succeed())
+	c.Eventually(c.there, patience).Should(BeTrue())
+
+	c.to.answers(func(w http.ResponseWriter, _ *http.Request) bool { // it is down, and nothing is said of that
+		w.WriteHeader(http.StatusBadGateway)
+		return true
+	})
+	c.hears(c.want, HaveField("Image", c.to.repository("images/layers-4.20.4")+":4.20.4"))
+	c.Consistently(func() string { return c.Follow(by, &c.want).Reason }, 20*c.Recheck).Should(BeEmpty())
+}
+
 func TestACopyAtAStandstillBeginsAnew(t *testing.T) {
 	c := copiesTo(t)
 	c.Stall = 300 * time.Millisecond

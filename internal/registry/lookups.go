@@ -32,6 +32,8 @@ type Lookups struct {
 	// Stall is after how long without progress a copy is given up and begun anew. While a registry commits a layer, nothing is transferred.
 	// New sets 10 minutes.
 	Stall time.Duration
+	// Recheck is how often a copy is looked for, of whose end nothing tells. New sets 10 minutes.
+	Recheck time.Duration
 
 	changed func(bridge types.NamespacedName)
 	copying chan struct{} // has an entry while somebody copies
@@ -52,7 +54,7 @@ type lookup struct {
 // New looks nothing up yet. It calls changed when the answer for a bridge changes.
 func New(token func(ctx context.Context, of types.NamespacedName) (string, error), changed func(bridge types.NamespacedName)) *Lookups {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // it goes by HTTPS_PROXY and NO_PROXY
-	return &Lookups{Transport: transport, proxied: *httpproxy.FromEnvironment() != httpproxy.Config{}, Backoff: backoff, Stall: 10 * time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
+	return &Lookups{Transport: transport, proxied: *httpproxy.FromEnvironment() != httpproxy.Config{}, Backoff: backoff, Stall: 10 * time.Minute, Recheck: 10 * time.Minute, Token: token, changed: changed, copying: make(chan struct{}, 1), of: map[types.NamespacedName]*lookup{}}
 }
 
 // Once looks for an image now, for a command, and copies nothing. A command runs elsewhere, where the cluster's proxy need not be reached.
@@ -118,7 +120,7 @@ func (l *Lookups) turnsOf(namespace string) chan struct{} {
 	return make(chan struct{}, atOnce)
 }
 
-// run asks until the image is found; whatever is wrong now may be mended in the registry.
+// run asks until the image is found, and again if its copy is lost; whatever is wrong now may be mended in the registry.
 func (l *Lookups) run(ctx context.Context, by types.NamespacedName, one *lookup) {
 	for tries := 0; ctx.Err() == nil; tries++ {
 		select {
@@ -138,10 +140,15 @@ func (l *Lookups) run(ctx context.Context, by types.NamespacedName, one *lookup)
 		if l.learns(ctx, one, answer) {
 			l.changed(by)
 		}
-		if answer.Image != "" {
+		switch {
+		case answer.Image == "":
+			pace.Pause(ctx, l.Backoff(tries))
+		case one.want.Cache == nil:
 			return
+		default:
+			l.awaitLoss(ctx, one.want, version)
+			tries = -1
 		}
-		pace.Pause(ctx, l.Backoff(tries))
 	}
 }
 
