@@ -215,6 +215,19 @@ func TestAReleasedAddressWaitsForEveryInstance(t *testing.T) {
 	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
 }
 
+// An instance that is lost drops nothing.
+func TestAReleasedAddressWaitsForALostInstanceUntilItsLeaseWouldHaveEnded(t *testing.T) {
+	l := newLab(t, 1)
+	l.reconfigure(func(c *pool.Config) { c.Instances = []netip.Addr{us, at(3)} })
+	ip := l.binds("aa")
+	l.releases("aa", ip)
+	l.passes(2*day + l.config.Grace())
+	ignored(t, l.discover("bb"))
+	l.passes(time.Second)
+	NewWithT(t).Expect(l.server.Table.Room(l.now(), true).None).To(BeFalse())
+	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
+}
+
 // The list of who has dropped an address is short, and instances move.
 func TestFormerInstancesAreNotCountedAsDropped(t *testing.T) {
 	l := newLab(t, 1)

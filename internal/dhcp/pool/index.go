@@ -53,7 +53,8 @@ func (t *Table) reindex() {
 }
 
 // refresh notes whether a client without a claim may get an address: at once, or when its lease ends. The lease of a virtual machine does not
-// end by time, but is released when the machine is gone (dhcp-rules.md#lease-7).
+// end by time, but is released when the machine is gone (dhcp-rules.md#lease-7). One that is released ends by time where an instance that is lost
+// never drops it.
 func (t *Table) refresh(ip netip.Addr) {
 	if t.untaken == nil { // nothing is served yet
 		return
@@ -66,8 +67,9 @@ func (t *Table) refresh(ip netip.Addr) {
 	if used || !open {
 		delete(t.ahead, ip)
 	}
-	t.returned.put(ip, r.Horizon, open && used && t.dropped(r))
-	t.ending.put(ip, r.Horizon, open && used && (r.State == lease.Declined || r.State == lease.Bound && r.VM.UID == ""))
+	dropped := t.dropped(r)
+	t.returned.put(ip, r.Horizon, open && used && dropped)
+	t.ending.put(ip, r.Horizon, open && used && !dropped && (r.State != lease.Bound || r.VM.UID == ""))
 }
 
 func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {

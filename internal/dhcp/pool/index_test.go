@@ -157,7 +157,7 @@ func (w *walked) walkOver(a Ask) (longest netip.Addr) {
 	for ip, r := range w.records {
 		_, offered := w.offers[ip]
 		_, avoided := w.avoided[ip]
-		byTime := w.over(r, a) && (r.State == lease.Declined || r.State == lease.Bound && r.VM.UID == "")
+		byTime := w.ended(r, a) && (r.State != lease.Bound || r.VM.UID == "")
 		if offered || avoided || !w.config.open(ip) || !byTime && !w.dropped(r) || !w.free(ip, a) || !w.mayEnter(ip, a) {
 			continue
 		}
