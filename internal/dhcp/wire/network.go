@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/rfc1035label"
@@ -36,12 +38,12 @@ func (n Network) Options(hostname string) []Option {
 		}
 	}
 	add(dhcpv4.OptionSubnetMask, mask(n.Subnet)) // before 3: RFC 2132 §3.3
-	add(dhcpv4.OptionClasslessStaticRoute, n.classlessRoutes())
 	if n.Router.IsValid() {
 		add(dhcpv4.OptionRouter, n.Router.AsSlice())
 	}
 	add(dhcpv4.OptionDomainNameServer, addrs(n.DNS))
 	add(dhcpv4.OptionHostName, []byte(hostname))
+	add(dhcpv4.OptionClasslessStaticRoute, n.classlessRoutes()) // after what is small: many routes leave room for nothing else
 	if n.MTU > 0 {
 		add(dhcpv4.OptionInterfaceMTU, binary.BigEndian.AppendUint16(nil, n.MTU))
 	}
@@ -68,13 +70,18 @@ func (n Network) classlessRoutes() []byte {
 	return out
 }
 
-// leastRoom is the room for option 121 in a reply to a client that takes 576 octets (RFC 2131 §2) and sends a client-id of 19 octets, as RFC
-// 4361 makes it: 576 less both headers, the fixed part, END, options 53, 54, 51, 58 and 59, the client-id, and the mask before the routes.
-const leastRoom = dhcpv4.MaxMessageSize - headers - fileEnd - len(cookie{}) - 1 - (3 + 4*6) - (2 + 19) - 6
+// leastRoom is the room for options in a reply to a client that takes 576 octets (RFC 2131 §2) and sends a client-id of 19 octets, as RFC
+// 4361 makes it: 576 less both headers, the fixed part, END, options 53, 54, 51, 58 and 59, and the client-id.
+const leastRoom = dhcpv4.MaxMessageSize - headers - fileEnd - len(cookie{}) - 1 - (3 + 4*6) - (2 + 19)
+
+// longestName is the most that a label has (RFC 1035 §2.3.4).
+const longestName = 63
 
 // RoutesFit says whether every client that asks for the routes gets them. Where they do not fit they are left out as a whole.
 func (n Network) RoutesFit() bool {
-	return len(encode([]Option{{dhcpv4.OptionClasslessStaticRoute.Code(), n.classlessRoutes()}})) <= leastRoom
+	upToRoutes := n.Options(strings.Repeat("n", longestName))
+	at := slices.IndexFunc(upToRoutes, func(o Option) bool { return o.Code == dhcpv4.OptionClasslessStaticRoute.Code() })
+	return len(encode(upToRoutes[:at+1])) <= leastRoom
 }
 
 func appendRoute(out []byte, r Route) []byte {

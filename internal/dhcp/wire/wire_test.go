@@ -345,16 +345,21 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// A client that takes the smallest reply needs its resolver and its name more than routes: those either fit beside them, or are left out.
 func TestRoutesThatFitAreSentToEveryClient(t *testing.T) {
 	m := parsed(t, sent(dhcpv4.MessageTypeDiscover, option(61, make([]byte, 19)...)))
 	n, both := network, map[bool]bool{}
 	n.Routes = nil
 	for i := range byte(64) {
 		n.Routes = append(n.Routes, Route{netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 20, 0, i}), 32), network.Router})
-		reply, err := dhcpv4.FromBytes(m.Encode(Reply{Type: dhcpv4.MessageTypeOffer, Yours: yours, Server: server, Lease: time.Hour, Options: n.Options("")}, 1500))
+		options := n.Options(strings.Repeat("n", 63))
+		reply, err := dhcpv4.FromBytes(m.Encode(Reply{Type: dhcpv4.MessageTypeOffer, Yours: yours, Server: server, Lease: time.Hour, Options: options}, 1500))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		NewWithT(t).Expect(reply.Options.Has(dhcpv4.OptionClasslessStaticRoute)).To(Equal(n.RoutesFit()), "%d routes", i+1)
+		NewWithT(t).Expect(reply.Options).To(And(HaveKey(uint8(1)), HaveKey(uint8(3)), HaveKey(uint8(6)), HaveKey(uint8(12))), "%d routes", i+1)
 		both[n.RoutesFit()] = true
 	}
 	NewWithT(t).Expect(both).To(HaveLen(2))
+	n.Routes = nil
+	NewWithT(t).Expect(n.RoutesFit()).To(BeTrue(), "none")
 }
