@@ -2,9 +2,11 @@ package dhcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
@@ -16,6 +18,8 @@ import (
 type leaseCopy interface {
 	Submit(lease.Record) bool
 	Forget(context.Context, netip.Addr) error
+	// Get waits for what was submitted before.
+	Get(context.Context, netip.Addr) (lease.Record, error)
 }
 
 type copied struct {
@@ -56,4 +60,27 @@ func (c copied) keep(r lease.Record) {
 	if c.stands(r) && !c.copy.Submit(r) {
 		c.log.Warn("the local copy of a lease is not kept: the disk is too slow", "ip", r.IP)
 	}
+}
+
+// fillAtOnce is less than a copy has waiting.
+const fillAtOnce = 64
+
+// fill copies what the copy lacks, some records at a time: that of a new pod is empty, and most leases are written once in a lease time.
+func (c copied) fill(ctx context.Context) {
+	for some := range slices.Chunk(c.table.Addresses(), fillAtOnce) {
+		for _, r := range c.lacking(ctx, some) {
+			c.keep(r)
+		}
+	}
+}
+
+func (c copied) lacking(ctx context.Context, of []netip.Addr) (records []lease.Record) {
+	for _, ip := range of {
+		r, known := c.table.Record(ip)
+		has, err := c.copy.Get(ctx, ip)
+		if known && (errors.Is(err, lease.ErrNotFound) || err == nil && has.Version != r.Version) {
+			records = append(records, r)
+		}
+	}
+	return records
 }

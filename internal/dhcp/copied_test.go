@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
@@ -68,6 +69,23 @@ func TestACopyIsMadeOfWhatStandsOnly(t *testing.T) {
 	g.Expect(err).To(MatchError(lease.ErrNotFound))
 }
 
+// A new pod has no copy, and most leases are written once in a lease time.
+func TestWhatTheFirstListTellsIsCopied(t *testing.T) {
+	l, g := newLab(t, 5), NewWithT(t)
+	for ip := range 600 { // more than a lease file has waiting
+		_, err := l.store.Create(t.Context(), lease.Record{IP: netip.AddrFrom4([4]byte{10, 0, byte(ip >> 8), byte(ip)}), Client: lease.Client{ID: fmt.Sprint(ip)}, State: lease.Bound})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	l.boots(l.server.Clock)
+	disk := l.openCopy()
+	l.syncs()
+	newCopied(l.store, disk, l.server.Table, l.server.Log).fill(t.Context())
+	copied := map[netip.Addr]lease.Record{}
+	_, err := disk.List(t.Context(), func(r lease.Record) { copied[r.IP] = r })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(copied).To(Equal(l.store.records))
+}
+
 // witness notes, as log, copy and receiver of events, what is done.
 type witness struct {
 	slog.Handler
@@ -78,7 +96,10 @@ func (w witness) Enabled(context.Context, slog.Level) bool      { return true }
 func (w witness) Handle(_ context.Context, r slog.Record) error { w.saw(r.Message); return nil }
 func (w witness) Submit(lease.Record) bool                      { w.saw("copy"); return true }
 func (w witness) Forget(context.Context, netip.Addr) error      { w.saw("forget"); return nil }
-func (w witness) event(h Event)                                 { w.saw(string(h.Type)) }
+func (w witness) Get(context.Context, netip.Addr) (lease.Record, error) {
+	return lease.Record{}, lease.ErrNotFound
+}
+func (w witness) event(h Event) { w.saw(string(h.Type)) }
 
 func TestAnACKWaitsForNothingButTheStore(t *testing.T) {
 	l, g := newLab(t, 5), NewWithT(t)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -166,6 +167,17 @@ func (d *daemonInCluster) answered(ip, mac string) (reply *dhcpv4.DHCPv4) {
 	return reply
 }
 
+// copies waits until the daemon has a copy of a lease, and of the time in this boot.
+func (d *daemonInCluster) copies(ip string) {
+	d.t.Helper()
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	d.Expect(err).NotTo(HaveOccurred())
+	d.Eventually(func() (string, error) {
+		content, err := os.ReadFile(filepath.Join(d.stateDir, "leases.db"))
+		return string(content), err
+	}).WithTimeout(10 * time.Second).Should(And(ContainSubstring(`"ip":"`+ip+`"`), ContainSubstring(strings.TrimSpace(string(boot)))))
+}
+
 func (d *daemonInCluster) lease(ip string) (*v1alpha1.DHCPLease, error) {
 	l := &v1alpha1.DHCPLease{}
 	return l, d.api.Get(d.t.Context(), client.ObjectKey{Namespace: "default", Name: "c1-dhcp-" + ip}, l)
@@ -278,6 +290,11 @@ func TestTheDaemonInACluster(t *testing.T) {
 	})
 	t.Run("with the API server away holders are renewed, even after a restart, and nobody else is served", func(t *testing.T) {
 		g := NewWithT(t)
+		d.stop()
+		d.stateDir = t.TempDir() // as a new pod has one, which has written no lease yet
+		d.starts()
+		d.isReady()
+		d.copies("127.0.0.10")
 		d.cut.Store(true)
 		d.answered("127.0.0.10", one)
 		d.stop()

@@ -16,6 +16,7 @@ func (i *instance) keepLeases(ctx context.Context) error {
 	}
 	if i.client != nil {
 		go i.kube.Follow(ctx, i.client, i.server.list, i.server.learn, i.server.Table.Lost)
+		go i.fillCopy(ctx)
 	}
 	daemon.Every(ctx, time.Second, func() {
 		if i.client == nil {
@@ -75,7 +76,7 @@ func (s *Server) list(ctx context.Context) (version uint64, err error) {
 	return version, err
 }
 
-// learn takes in a record that the store tells of. Those of the first list come too fast for a copy.
+// learn takes in a record that the store tells of. Those of the first list come too fast for a copy, which fill brings there.
 func (s *Server) learn(r lease.Record) {
 	if r.State == lease.Bound {
 		s.discovers.forgets(r.Client)

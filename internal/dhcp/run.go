@@ -64,6 +64,7 @@ type instance struct {
 	server     *Server
 	client     client.WithWatch // nil without a cluster
 	disk       *leaselog.Log    // the leases, or the copy of the cluster's leases; may be nil in a cluster
+	fillCopy   func(context.Context)
 	machines   *vm.Directory
 	ready      *daemon.Readiness
 	status     *daemon.Status
@@ -93,7 +94,7 @@ func newInstance(o Options, c client.WithWatch) *instance {
 		Options: o, client: c, machines: vm.NewDirectory(o.Log), ready: daemon.NewReadiness(checkConfig, checkLeases, daemon.CheckForwarding),
 		status:  daemon.NewStatus(c, names.InstanceFieldOwner(names.DHCPFieldOwner, o.Number), o.Log),
 		changed: make(chan struct{}, 1), news: make(chan struct{}, 1), failed: make(chan error, 1),
-		following: func() {}, closePort: func() {}, probePause: daemon.ProbePause,
+		following: func() {}, closePort: func() {}, fillCopy: func(context.Context) {}, probePause: daemon.ProbePause,
 	}
 }
 

@@ -40,7 +40,7 @@ func (i *instance) open(ctx context.Context) error {
 		return nil
 	}
 	copied := newCopied(i.kube, i.disk, table, i.Log)
-	i.server.Store, i.server.Stored = copied, copied.keep
+	i.server.Store, i.server.Stored, i.fillCopy = copied, copied.keep, copied.fill
 	return i.startFromCopy(ctx)
 }
 

@@ -30,6 +30,21 @@ func (t *Table) learn(r lease.Record) {
 	t.index(r)
 }
 
+// Addresses are those of all known records.
+func (t *Table) Addresses() []netip.Addr {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.records))
+}
+
+// Record is the newest known record of an address.
+func (t *Table) Record(ip netip.Addr) (r lease.Record, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, known = t.records[ip]
+	return r, known
+}
+
 // Version is the newest known version of an address's record; 0 if the store has none.
 func (t *Table) Version(ip netip.Addr) uint64 {
 	t.mu.Lock()
