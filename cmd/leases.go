@@ -72,7 +72,7 @@ func (f *leaseFlags) pools(cmd *cobra.Command) (pools []leasecli.Pool, api clien
 func newLeasesListCommand() *cobra.Command {
 	return writesLeases(&cobra.Command{
 		Use: "list", Short: "List leases, sorted by address",
-		Long:    "ENDS is when the client's lease ends if it does not renew, as it was last told. For programs: oooi leases export.",
+		Long:    "ENDS is when the client's lease ends if it does not renew, as it was last told; \"within\" a time, where it may have renewed since. For programs: oooi leases export.",
 		Example: "  oooi leases list -n clusters",
 	}, func(to io.Writer, leases []leasecli.Lease) error { return leasecli.Table(to, leases, time.Now()) })
 }

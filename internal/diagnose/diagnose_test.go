@@ -281,6 +281,10 @@ func TestNothingIsFoundOfAWorkerThatHasJoined(t *testing.T) {
 	g.Expect(step.Worst(steps)).To(Equal(step.OK), "%+v", steps)
 	g.Expect(steps).To(HaveLen(len(stages)))
 	g.Expect(steps[3].Says).To(Equal("it has 192.168.100.60, first leased at 2026-11-27T11:30:05Z (+5s), until 2026-11-27T12:30:00Z"))
+	renewed := joined() // renewals below the horizon write nothing
+	renewed.Leases.Is[0].Spec.ExpirationTime = "2026-11-27T11:59:59Z"
+	steps, _ = Worker(renewed, "w1")
+	g.Expect(steps[3].Says).To(HaveSuffix("until 2026-11-27T13:00:00Z"))
 	all := Infra(joined())
 	g.Expect(all).To(HaveLen(len(services)+1), "a worker that has joined has one line")
 	g.Expect(all[len(all)-1].Says).To(HavePrefix("w1 has joined: "))

@@ -116,8 +116,17 @@ func leased(w worker, f Facts) step.Step {
 		return fail(leaseEnded, "look at the machine's console: it has not renewed, so it is off the VLAN or its network is not up", "its lease of %s was promised until %s",
 			l.Spec.IP, l.Spec.DurableUntilTime.UTC().Format(time.RFC3339))
 	default:
-		return ok("it has %s, first leased %s, until %s", l.Spec.IP, w.after(l.CreationTimestamp.Time), l.Spec.ExpirationTime)
+		return ok("it has %s, first leased %s, until %s", l.Spec.IP, w.after(l.CreationTimestamp.Time), LeaseEnd(l.Spec, f.Now).Format(time.RFC3339))
 	}
+}
+
+// LeaseEnd is when a lease ends, as far as its client was told. Once that has passed it is the last moment until which the client may have renewed:
+// renewals below that write nothing (dhcp-rules.md#lease-3).
+func LeaseEnd(l v1alpha1.DHCPLeaseSpec, now time.Time) time.Time {
+	if told, err := time.Parse(time.RFC3339, l.ExpirationTime); err == nil && now.Before(told) {
+		return told.UTC()
+	}
+	return l.DurableUntilTime.UTC()
 }
 
 // bound says whether a lease protects its holder.

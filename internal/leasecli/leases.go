@@ -64,10 +64,21 @@ func ends(r lease.Record, now time.Time) string {
 	switch {
 	case r.State != lease.Bound || r.Expires.IsZero():
 		return "-"
-	case now.After(r.Expires):
-		return duration.HumanDuration(now.Sub(r.Expires)) + " ago"
+	case now.Before(r.Expires):
+		return "in " + duration.HumanDuration(r.Expires.Sub(now))
+	case now.Before(r.Horizon):
+		return "within " + duration.HumanDuration(r.Horizon.Sub(now))
 	}
-	return "in " + duration.HumanDuration(r.Expires.Sub(now))
+	return duration.HumanDuration(now.Sub(r.Horizon)) + " ago"
+}
+
+// told is until when a client was told that it has its lease. Renewals below the horizon write nothing (dhcp-rules.md#lease-3).
+func told(r lease.Record, now time.Time) string {
+	until := "until " + r.Expires.UTC().Format(time.RFC3339)
+	if r.State == lease.Bound && now.After(r.Expires) && r.Horizon.After(r.Expires) {
+		until += "; if it has renewed since, until " + r.Horizon.UTC().Format(time.RFC3339) + " at most"
+	}
+	return until
 }
 
 // Show writes all that is known of a lease, and when another client may get its address. grace is the server's (dhcp-rules.md#leases).
@@ -75,7 +86,7 @@ func Show(to io.Writer, l Lease, grace time.Duration, now time.Time) error {
 	c := cardOf(to, Holding{Server: l.Server, IP: l.IP, Past: lease.Past{Client: l.Client, ClientID: l.ClientID, Hostname: l.Hostname, VM: l.VM}})
 	c.row("State", string(l.State))
 	if !l.Expires.IsZero() {
-		c.row("Told to the client", "until "+l.Expires.UTC().Format(time.RFC3339))
+		c.row("Told to the client", told(l.Record, now))
 	}
 	c.row("Another client", next(l, grace, now))
 	return c.Flush()
@@ -112,8 +123,8 @@ func next(l Lease, grace time.Duration, now time.Time) string {
 		after = "now"
 	}
 	switch {
-	case l.State == lease.Released:
-		return "once every instance has dropped the lease; done: " + cmp.Or(strings.Join(texts(l.Dropped), ", "), "none")
+	case l.State == lease.Released && !now.After(at):
+		return after + ", or once every instance has dropped the lease; done: " + cmp.Or(strings.Join(texts(l.Dropped), ", "), "none")
 	case l.State == lease.Bound && l.VM.Name != "":
 		return "when the virtual machine is gone, or " + after + " if it no longer exists then"
 	}

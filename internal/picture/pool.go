@@ -172,8 +172,7 @@ func ends(lease time.Duration, f diagnose.Facts) []Span {
 	}
 	for i := range f.Leases.Is {
 		l := f.Leases.Is[i].Spec
-		end, err := time.Parse(time.RFC3339, l.ExpirationTime)
-		if left := end.Sub(f.Now); err == nil && l.State == v1alpha1.LeaseBound && left > 0 {
+		if left := diagnose.LeaseEnd(l, f.Now).Sub(f.Now); l.State == v1alpha1.LeaseBound && left > 0 {
 			all[int(min(left, lease-1)*spans/lease)].Count++
 		}
 	}

@@ -51,7 +51,9 @@ func TestNobodyIsNoneBeforeHeIsRead(t *testing.T) {
 }
 
 func TestEachWorkerHasARow(t *testing.T) {
-	g, p := NewWithT(t), picture.Of(healthy(500))
+	f := healthy(500)
+	f.Leases.Is[0].Spec.ExpirationTime = "2026-11-01T00:00:00Z" // it has renewed since, which wrote nothing
+	g, p := NewWithT(t), picture.Of(f)
 	g.Expect(p.Workers).To(HaveLen(500))
 	g.Expect(p.Count).To(Equal(map[picture.State]int{picture.Joined: 500}))
 	g.Expect(p.Pool.Count[picture.Leased]).To(Equal(500))
