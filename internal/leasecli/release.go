@@ -49,7 +49,7 @@ func (r Releasing) Release(ctx context.Context, tell func(string)) error {
 }
 
 func (r Releasing) mark(ctx context.Context, was lease.Record) error {
-	if was.VM.UID != "" {
+	if was.VM.UID != "" && was.State == lease.Bound {
 		exists, err := r.Exists(ctx, was.VM)
 		if err != nil {
 			return fmt.Errorf("%s is leased to VirtualMachine %s/%s, and whether that exists is not known: %w", r.IP, was.VM.Namespace, was.VM.Name, err)

@@ -44,6 +44,19 @@ func TestTheLeaseOfAMachineThatExistsIsNotReleased(t *testing.T) {
 	g.Expect(r.Store.Get(t.Context(), address)).To(HaveField("State", lease.Bound))
 }
 
+// Its machine has another address by then, and the host that was found there may be gone.
+func TestWhatAMachineDeclinedIsReleasedThoughItExists(t *testing.T) {
+	g, r := NewWithT(t), Releasing{Store: stored(t), Now: time.Now(), IP: address}
+	r.Exists = func(context.Context, lease.VM) (bool, error) { return true, nil }
+	now, err := r.Store.Get(t.Context(), address)
+	g.Expect(err).NotTo(HaveOccurred())
+	now.State = lease.Declined
+	_, err = r.Store.Update(t.Context(), now)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Release(t.Context(), quiet)).To(Succeed())
+	g.Expect(r.Store.Get(t.Context(), address)).To(HaveField("State", lease.Released))
+}
+
 func TestAReleasedAddressIsNotFreeUntilEveryInstanceSaysSo(t *testing.T) {
 	g, r := NewWithT(t), Releasing{Store: stored(t), Now: time.Now(), IP: address, Exists: gone, Instances: []netip.Addr{first, second}}
 	done := make(chan error, 1)
