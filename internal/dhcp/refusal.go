@@ -21,6 +21,7 @@ type refusing struct {
 
 	mu       sync.Mutex
 	away     bool      // until a trial succeeds: a renewal that is accepted says nothing about a new lease
+	cut      bool      // away, and nothing else is written either
 	refused  bool      // which was told
 	accepted time.Time // when a lease was, last
 }
@@ -32,11 +33,32 @@ func (r *refusing) Away() bool {
 	return r.away
 }
 
+// Cut says that no record would be written.
+func (r *refusing) Cut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut
+}
+
 // Create implements lease.Store.
 func (r *refusing) Create(ctx context.Context, record lease.Record) (lease.Record, error) {
 	began := time.Now()
 	stored, err := r.Store.Create(ctx, record)
 	r.judge(began, err)
+	return stored, err
+}
+
+// Update implements lease.Store. One that succeeds says nothing about a new lease.
+func (r *refusing) Update(ctx context.Context, record lease.Record) (lease.Record, error) {
+	began := time.Now()
+	stored, err := r.Store.Update(ctx, record)
+	failed := err != nil && !errors.Is(err, lease.ErrConflict)
+	if failed {
+		r.judge(began, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = failed && r.away
 	return stored, err
 }
 
@@ -61,14 +83,16 @@ func (r *refusing) try(ctx context.Context) {
 	err := r.Trial(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
+	switch status := apierrors.APIStatus(nil); {
 	case apierrors.IsForbidden(err):
-		r.refused = true
+		r.cut, r.refused = false, true
 		r.told(fmt.Errorf("the API server accepts no lease, so new machines get no address: %w", err)) // each time: the first Sync may have set the check to nil
 	case err == nil:
 		if r.refused {
 			r.told(nil)
 		}
-		r.away, r.refused = false, false
+		r.away, r.cut, r.refused = false, false, false
+	case !errors.As(err, &status):
+		r.cut = true // it did not answer
 	}
 }

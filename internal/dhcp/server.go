@@ -58,6 +58,8 @@ type Server struct {
 	Happened func(Event)
 	// Away says that the store accepts no new lease. None is offered then, for the client would wait for us, and not turn to another instance.
 	Away func() bool
+	// Cut says that the store answers no write at all: beside another instance, no holder that boots is acknowledged.
+	Cut func() bool
 	// SwitchedOn says when a virtual machine was, last; zero if that is not known.
 	SwitchedOn func(lease.VM) time.Time
 	// Booted counts a client that got its address, by the stage of a boot.
@@ -77,7 +79,7 @@ type Server struct {
 func newServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
-		Heard: func(wire.Kind, string) {}, Sent: func(dhcpv4.MessageType) {}, Reclaimed: func() {}, Happened: func(Event) {}, Away: func() bool { return false }, Stored: func(lease.Record) {},
+		Heard: func(wire.Kind, string) {}, Sent: func(dhcpv4.MessageType) {}, Reclaimed: func() {}, Happened: func(Event) {}, Away: func() bool { return false }, Cut: func() bool { return false }, Stored: func(lease.Record) {},
 		SwitchedOn: func(lease.VM) time.Time { return time.Time{} }, Booted: func(string, time.Duration) {},
 		lanes: newLanes(), discovers: discovers{first: map[lease.Client]time.Time{}},
 	}
@@ -206,7 +208,8 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	f := &finder{Server: s, port: port, ask: pool.Ask{
-		Message: m, Away: !s.synced.Load() || m.Kind == wire.Discover && s.Away(), Confirmed: map[netip.Addr]bool{}, Undecided: map[netip.Addr]bool{},
+		Message: m, Away: !s.synced.Load() || m.Kind == wire.Discover && s.Away(), Cut: !s.synced.Load() || s.Cut(),
+		Confirmed: map[netip.Addr]bool{}, Undecided: map[netip.Addr]bool{},
 	}}
 	f.ask.Now, f.ask.Steady = s.Clock.Now()
 	for range maxRounds {

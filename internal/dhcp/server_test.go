@@ -242,6 +242,23 @@ func TestFormerInstancesAreNotCountedAsDropped(t *testing.T) {
 	NewWithT(t).Expect(l.store.records[ip].Dropped).To(Equal([]netip.Addr{at(3), us}))
 }
 
+// Of two instances one that is cut off acknowledges no holder that boots, which would wait for it and not turn to the other.
+func TestAHolderThatBootsIsOfferedOnlyWhatItsREQUESTGets(t *testing.T) {
+	for name, instances := range map[string][]netip.Addr{"by one instance": {us}, "by one of two": {us, at(3)}} {
+		t.Run(name, func(t *testing.T) {
+			l, g := newLab(t, 5), NewWithT(t)
+			yes, no := func() bool { return true }, func() bool { return false }
+			l.reconfigure(func(c *pool.Config) { c.Instances = instances })
+			ip := l.binds("aa")
+			l.store.away, l.server.Away, l.server.Cut = true, yes, yes
+			g.Expect(l.discover("aa") != nil).To(Equal(l.selects("aa", ip) != nil))
+			acked(t, l.renews("aa", ip))
+			l.store.away, l.server.Cut = false, no // as where a quota refuses new leases
+			g.Expect(l.binds("aa")).To(Equal(ip))
+		})
+	}
+}
+
 func TestABindingWhoseReleaseMayStillArrive(t *testing.T) {
 	l, g := newLab(t, 5), NewWithT(t)
 	ip := l.binds("aa")

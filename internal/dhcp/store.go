@@ -35,7 +35,7 @@ func (i *instance) open(ctx context.Context) error {
 		told:  func(problem error) { i.ready.Set(checkLeases, problem) },
 	}
 	i.server = newServer(table, i.kube, i.Clock, i.Log)
-	i.server.Away = i.kube.Away
+	i.server.Away, i.server.Cut = i.kube.Away, i.kube.Cut
 	if i.disk == nil {
 		return nil
 	}

@@ -33,6 +33,8 @@ type Ask struct {
 	Steady bool
 	// Away: the store did not answer; only memory is left.
 	Away bool
+	// Cut: nor does it answer a write for a holder.
+	Cut bool
 	// Confirmed are addresses whose record was read from the store, or written, for this message.
 	Confirmed map[netip.Addr]bool
 	// Undecided are addresses whose probe had no result: the kernel cannot tell yet whether the last client has left.
@@ -194,7 +196,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	if known && r.BoundTo(a.Client) {
 		told, ok := promised(r, a.Client, a.Now, t.term(ip, a))
 		switch {
-		case a.Away && !ok:
+		case a.Away && !ok || a.Cut && t.mayBeStale(a): // beside another instance, the ACK would need a write
 			return silent("store-away")
 		case !a.Away && told < t.reach(ip, a):
 			told = t.term(ip, a)
