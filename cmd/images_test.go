@@ -23,7 +23,7 @@ func TestThePageOnAirGapsMirrors(t *testing.T) {
 			}
 		}
 	}
-	s.Expect(s.runs("cat mapping.txt")).To(Equal("docker.io/" + releasedEnvoyImage + "=registry.example.com/oooi/" + releasedEnvoyImage + "\n"))
+	s.Expect(s.runs("cat mapping.txt")).To(Equal(releasedEnvoyImage + "=registry.example.com/oooi/" + strings.TrimPrefix(releasedEnvoyImage, "docker.io/") + "\n"))
 	s.Expect(s.runs("kubectl get imagetagmirrorset oooi -o jsonpath='{.spec.imageTagMirrors[*].mirrors[*]}'")).To(Equal("registry.example.com/oooi/envoyproxy/envoy"))
 }
 

@@ -34,7 +34,7 @@ func TestKubectlRunsOooiAsAPlugin(t *testing.T) {
 		"  kubectl oooi images --mirror-to registry.example.com/oooi -o mirrorset\n\n": {"oooi", "images", "--help"},
 		"  kubectl oooi leases [command]\n":                                            {"oooi", "leases", "--help"},
 		"check\tCheck that oooi works":                                                 {"__complete", "oooi", "chec"},
-		"docker.io/" + releasedEnvoyImage + "\n":                                       {"oooi", "images"},
+		releasedEnvoyImage + "\n":                                                      {"oooi", "images"},
 	} {
 		out, err := kubectl(args...)
 		g.Expect(err).NotTo(HaveOccurred(), out)

@@ -48,7 +48,7 @@ func requireImages(s input.Settings) error {
 // The released images, as in the operator's Deployment (config/manager/manager.yaml).
 const (
 	releasedImage      = "oooi:v0.1.0"
-	releasedEnvoyImage = "envoyproxy/envoy:distroless-v1.40.0"
+	releasedEnvoyImage = "docker.io/envoyproxy/envoy:distroless-v1.40.0"
 )
 
 // withReleasedImages is for render and images, which apply nothing. Preflight plans no pods.

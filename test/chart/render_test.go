@@ -144,7 +144,7 @@ func TestWrongValuesAreRefusedInASentence(t *testing.T) {
 		"imagePullSecrets={mirror}":                       "at '/imagePullSecrets/0': got string, want object",
 		"crds.keep=perhaps":                               "at '/crds/keep': got string, want boolean",
 		"vlanServices.enabled=false,bridge.enabled=false": "there would be nothing to do. Switch one on.",
-		"image.repository=mirror.example.com/oooi":        "image.repository is mirror.example.com/oooi, but Envoy would still be the public envoyproxy/envoy. Set envoyImage.repository: to your mirror of it, or to envoyproxy/envoy if nodes may pull that.",
+		"image.repository=mirror.example.com/oooi":        "image.repository is mirror.example.com/oooi, but Envoy would still be the public docker.io/envoyproxy/envoy. Set envoyImage.repository: to your mirror of it, or to docker.io/envoyproxy/envoy if nodes may pull that.",
 	} {
 		t.Run(values, func(t *testing.T) {
 			t.Parallel()

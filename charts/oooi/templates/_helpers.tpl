@@ -23,8 +23,8 @@
 {{- define "oooi.envoyImage" -}}
 {{- $envoy := .Values.envoyImage -}}
 {{- if not $envoy.repository -}}
-{{- if and .Values.vlanServices.enabled (ne .Values.image.repository "oooi") }}{{ fail (printf "image.repository is %s, but Envoy would still be the public envoyproxy/envoy. Set envoyImage.repository: to your mirror of it, or to envoyproxy/envoy if nodes may pull that." .Values.image.repository) }}{{ end -}}
-{{- $envoy = merge (dict "repository" "envoyproxy/envoy") $envoy -}}
+{{- if and .Values.vlanServices.enabled (ne .Values.image.repository "oooi") }}{{ fail (printf "image.repository is %s, but Envoy would still be the public docker.io/envoyproxy/envoy. Set envoyImage.repository: to your mirror of it, or to docker.io/envoyproxy/envoy if nodes may pull that." .Values.image.repository) }}{{ end -}}
+{{- $envoy = merge (dict "repository" "docker.io/envoyproxy/envoy") $envoy -}}
 {{- end -}}
 {{- include "oooi.image" $envoy -}}
 {{- end }}
