@@ -24,9 +24,9 @@ func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		"namespaces whose NetworkAttachmentDefinitions Multus allows every pod to use")
 	flags.Var((*prefixes)(&s.ExtraEndpointCIDRs), "extra-endpoint-cidrs", "networks whose addresses may be targets of extra endpoints and ProxyServers (default none)")
-	flags.Var((*domain)(&s.ClusterDomain), "cluster-domain", "domain of the management cluster, which DNS does not answer on VLANs (default: from resolv.conf)")
-	flags.Var((*prefixes)(&s.PodCIDRs), "pod-cidrs", "the management cluster's pod networks (default: read from the cluster)")
-	flags.Var((*prefixes)(&s.ServiceCIDRs), "service-cidrs", "the management cluster's service networks (default: read from the cluster)")
+	flags.Var((*domain)(&s.ClusterDomain), "cluster-domain", "domain of the management cluster, which DNS does not answer on VLANs (default: the manager takes it from resolv.conf)")
+	flags.Var((*prefixes)(&s.PodCIDRs), "pod-cidrs", "the management cluster's pod networks (default: the manager reads them from the cluster)")
+	flags.Var((*prefixes)(&s.ServiceCIDRs), "service-cidrs", "the management cluster's service networks (default: the manager reads them from the cluster)")
 	flags.StringSliceVar(&s.MetricsNamespaces, "metrics-namespaces", nil, "namespaces whose pods may scrape the daemons' metrics (default none)")
 }
 

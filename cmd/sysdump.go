@@ -33,6 +33,7 @@ func newSysdumpCommand() *cobra.Command {
 		Args:    noArguments,
 	}
 	cluster := bindCluster(cmd)
+	cmd.Flags().Lookup("namespace").Usage = "namespace of the Infras and bridges to collect (default: all)"
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: oooi-sysdump-TIME.tar.gz)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		now := time.Now()
