@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// wordsThatGo are the words of docs/glossary.md's second table for which code can be searched, and what to write for each.
+// wordsThatGo are the words of CONTRIBUTING.md's table for which code can be searched, and what to write for each.
 var wordsThatGo = map[string]string{
 	"held": "frozen, assigned, offered, owned: what it is", "lent": "allowed namespaces", "permit": "reference grant", "permits": "granted", "permitted": "granted",
 	"plug": "attachment", "plugs": "attachments", "plugged": "attached", "unplugged": "not attached", "frames": "MTU",
@@ -40,7 +40,7 @@ func TestWordsThatWentStayAway(t *testing.T) {
 				return err
 			}
 			if slices.Contains(packagesThatGo, strings.TrimSuffix(file.Name.Name, "_test")) {
-				t.Errorf("%s: package %s: see the second table of docs/glossary.md", path, file.Name.Name)
+				t.Errorf("%s: package %s: see the table of CONTRIBUTING.md", path, file.Name.Name)
 			}
 			folder := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
 			for _, name := range declared(file) {
@@ -51,7 +51,7 @@ func TestWordsThatWentStayAway(t *testing.T) {
 					case goes && meant[use] != "":
 						used[use] = true
 					case goes:
-						t.Errorf("%s: %s: not %q but %s (docs/glossary.md)", path, name, word, but)
+						t.Errorf("%s: %s: not %q but %s (CONTRIBUTING.md)", path, name, word, but)
 					}
 				}
 			}
