@@ -16,15 +16,17 @@ func TestThePageOnAirGapsMirrors(t *testing.T) {
 		asProcess(t, args)
 	}
 	s := newShell(t)
+	s.runs("kubectl create namespace clusters; kubectl apply -f - <<E" + strings.Replace(adminsHostedCluster, "name: c1", "name: dpu1", 1) + "E\n")
 	for _, b := range blocks(pages(t)["docs/AIRGAP.md"]) {
 		for _, line := range b.commands() {
-			if strings.HasPrefix(line, "oooi images") || strings.HasPrefix(line, "kubectl apply") {
+			if strings.HasPrefix(line, "oooi images") || strings.HasPrefix(line, "kubectl ") {
 				s.runs(line)
 			}
 		}
 	}
 	s.Expect(s.runs("cat mapping.txt")).To(Equal(releasedEnvoyImage + "=registry.example.com/oooi/" + strings.TrimPrefix(releasedEnvoyImage, "docker.io/") + "\n"))
 	s.Expect(s.runs("kubectl get imagetagmirrorset oooi -o jsonpath='{.spec.imageTagMirrors[*].mirrors[*]}'")).To(Equal("registry.example.com/oooi/envoyproxy/envoy"))
+	s.Expect(s.runs("kubectl -n clusters get hostedcluster dpu1 -o jsonpath='{.spec.imageContentSources[*].mirrors[*]}'")).To(Equal("registry.example.com/openshift-release-dev"))
 }
 
 // full is a disk without space.

@@ -45,6 +45,7 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/AIRGAP.md", "make deploy", "test/lab/scene/scene.go: \"make\", \"deploy\""},
 	{"docs/AIRGAP.md", "make bundle", "TestThePageOnAirGapsMakesABundle"},
 	{"docs/AIRGAP.md", "kubectl apply -f mirrorset.yaml", "TestThePageOnAirGapsMirrors"},
+	{"docs/AIRGAP.md", "kubectl patch -n clusters hostedcluster", "TestThePageOnAirGapsMirrors"},
 	{"docs/APPS_INGRESS.md", "", "TestThePageOnAppsIngress"},
 	{"docs/CHECK.md", "oooi check --wait", "TestTheCheckSeesAnOperatorComeAndGo"},
 	{"docs/CHECK.md", "oooi check", "TestThePageOnChecksRunsWithoutAnOperator"},

@@ -36,10 +36,14 @@ func TestAHostedClusterIsCreatedForDPUsAndAppliedAgain(t *testing.T) {
 	w.Expect(hc.Spec.Capabilities.Disabled).To(HaveLen(6))
 	w.Expect(hc.Spec.NodeSelector).To(Equal(map[string]string{"node-role.kubernetes.io/control-plane": ""}))
 
+	// An admin adds what a bridge has no field for, and it stays (docs/AIRGAP.md#dpus).
+	mirrors := []hyperv1.ImageContentSource{{Source: "quay.io/openshift-release-dev", Mirrors: []string{"registry.example.com/openshift-release-dev"}}}
+	w.changes(hc, func() { hc.Spec.ImageContentSources = mirrors })
 	w.upgrades(hc)
 	sees(w.world, hc, func(g Gomega, now *hyperv1.HostedCluster) {
 		g.Expect(now.Spec.Networking).To(Equal(hc.Spec.Networking))
 		g.Expect(now.Spec.Capabilities).To(Equal(hc.Spec.Capabilities))
+		g.Expect(now.Spec.ImageContentSources).To(Equal(mirrors))
 	})
 }
 
