@@ -77,6 +77,8 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/OPERATE.md", "kubectl -n oooi-system scale deployment oooi-controller-manager", "TestARestoredBackupKeepsAddressesAndLeases"},
 	{"docs/PROXY_SETUP.md", "oooi proxy", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},
+	{"docs/reference/alerts.md", "kubectl label", "TestARelease"},
+	{"docs/reference/alerts.md", "helm upgrade", "TestARelease"},
 	{"docs/QUICKSTART_E2E.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},
 	{"docs/QUICKSTART_E2E.md", "make e2e", ".ci/run: make e2e"},
 	{"docs/QUICKSTART_E2E.md", "make lab", "test/lab/e2e/run: ./lab up"}, // make lab does no more

@@ -72,25 +72,29 @@ func (c cluster) pipes(yaml, line string) error {
 }
 
 // documented is the README's line that begins so, without its comment.
-func documented(t *testing.T, begin string) string {
+func documented(t *testing.T, begin string) string { return lineOf(t, "README.md", begin) }
+
+func lineOf(t *testing.T, page, begin string) string {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(readme)) {
+	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, begin+" ") {
 			line, _, _ = strings.Cut(line, "#")
 			return strings.TrimSpace(line)
 		}
 	}
-	t.Fatalf("README.md has no line %s", begin)
+	t.Fatalf("%s has no line %s", page, begin)
 	return ""
 }
 
 // may the operator's account do it?
-func (c cluster) may(what string) bool {
-	out, err := c.tries("kubectl auth can-i " + what + " --as=system:serviceaccount:" + system + ":oooi-controller-manager")
+func (c cluster) may(what string) bool { return c.mayAs(system+":oooi-controller-manager", what) }
+
+func (c cluster) mayAs(account, what string) bool {
+	out, err := c.tries("kubectl auth can-i " + what + " --as=system:serviceaccount:" + account)
 	return err == nil && strings.TrimSpace(out) == "yes"
 }
 
@@ -119,6 +123,7 @@ func TestARelease(t *testing.T) {
 	c.kubectl("--namespace clusters create secret generic dpu1-pull-secret --from-literal=of=theirs")
 
 	t.Run("what the operator may do", c.permissions)
+	t.Run("OpenShift's Prometheus finds what it scrapes", c.scraped)
 	t.Run("an upgrade carries a new field, and keeps what the operator wrote", c.upgrade)
 	t.Run("what is switched off loses its permissions, and nobody an object", c.switchOff)
 
@@ -168,6 +173,22 @@ func (c cluster) permissions(t *testing.T) {
 	}
 	g.Expect(c.may("update certificatesigningrequests --subresource=approval")).To(BeFalse())
 	g.Expect(c.may("approve signers.certificates.k8s.io/kubernetes.io/kubelet-serving")).To(BeFalse())
+}
+
+func (c cluster) scraped(t *testing.T) {
+	c.T = t
+	const page, prometheus = "docs/reference/alerts.md", "openshift-monitoring:prometheus-k8s"
+	for _, begin := range []string{"kubectl label", "helm upgrade"} {
+		c.does(lineOf(t, page, begin))
+	}
+	g := NewWithT(t)
+	for _, what := range []string{"list pods -A", "get /metrics", "list services --namespace oooi-system", "list endpoints --namespace oooi-system"} {
+		g.Expect(c.mayAs(prometheus, what)).To(BeTrue(), what)
+	}
+	for _, what := range []string{"list services -A", "get secrets --namespace oooi-system", "create pods --namespace oooi-system"} {
+		g.Expect(c.mayAs(prometheus, what)).To(BeFalse(), what)
+	}
+	g.Expect(c.kubectl("--namespace oooi-system get deployment oooi-controller-manager -o jsonpath={.spec.template.spec.containers[0].args}")).To(ContainSubstring("--metrics-namespaces=openshift-monitoring"))
 }
 
 func (c cluster) upgrade(t *testing.T) {
