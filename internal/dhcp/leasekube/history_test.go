@@ -107,6 +107,22 @@ func TestTheHistoryIsWhatTheAPIServerSaw(t *testing.T) {
 	g.Expect(len(ended)).To(BeNumerically(">", lease.Kept))
 	g.Expect(told).To(Equal(ended[len(ended)-lease.Kept:]))
 
+	t.Run("what others have written on it stays", func(t *testing.T) {
+		g, store := NewWithT(t), storeOf(api)
+		store.Labels = func() map[string]string { return map[string]string{names.LabelServer: "c1-dhcp"} }
+		last.Labels = map[string]string{"backup": "nightly", names.LabelServer: "stale", names.LabelInfra: "stale"}
+		last.Annotations, last.Finalizers = map[string]string{"note": "theirs"}, []string{"example.com/theirs"}
+		g.Expect(api.Update(t.Context(), last)).To(Succeed())
+		record, err := store.Get(t.Context(), address)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = store.Update(t.Context(), record)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(last), last)).To(Succeed())
+		g.Expect(last.Labels).To(Equal(map[string]string{"backup": "nightly", names.LabelServer: "c1-dhcp"}))
+		g.Expect(last.Annotations).To(HaveKeyWithValue("note", "theirs"))
+		g.Expect(last.Finalizers).To(ConsistOf("example.com/theirs"))
+	})
+
 	t.Run("the longest is admitted, small for etcd, and read as it was written", func(t *testing.T) {
 		g := NewWithT(t)
 		last.Spec.History = History(longest())

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -60,6 +62,7 @@ func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error
 		return lease.Record{}, err
 	}
 	object := s.object(r)
+	keepOthers(object, was)
 	if object.Spec.History, err = s.succeeded(was, r); err != nil {
 		return lease.Record{}, err
 	}
@@ -68,6 +71,18 @@ func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error
 		return lease.Record{}, fmt.Errorf("%w: %s", lease.ErrConflict, object.Name)
 	}
 	return s.stored(object, err)
+}
+
+// keepOthers keeps what others have written on a lease, such as a label by which a backup selects it. Only ownerReferences do not stay
+// (dhcp-rules.md#lease-13).
+func keepOthers(object, was *v1alpha1.DHCPLease) {
+	labels := maps.Clone(was.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(names.Labels, key) })
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, object.Labels)
+	object.Labels, object.Annotations, object.Finalizers = labels, was.Annotations, was.Finalizers
 }
 
 // Trial asks the API server by a dry run whether it would refuse a new lease. A lease that exists already would be accepted.
