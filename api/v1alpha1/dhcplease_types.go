@@ -46,7 +46,8 @@ type DHCPLeaseSpec struct {
 	// No other client gets the address before this time plus a grace period of max(10 min, leaseTime/10). Only this time protects
 	// the lease; it never moves back for the same client.
 	DurableUntilTime metav1.MicroTime `json:"durableUntilTime"`
-	// When the client's lease ends, as far as known. For information only: durableUntilTime decides.
+	// When the lease ends, as the client was told when this object was last written. Most renewals write nothing, so a client that renews has
+	// its lease for longer: until durableUntilTime at most, which decides.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ExpirationTime string `json:"expirationTime,omitempty"`

@@ -30,7 +30,8 @@ type DHCPLeaseSpecApplyConfiguration struct {
 	// No other client gets the address before this time plus a grace period of max(10 min, leaseTime/10). Only this time protects
 	// the lease; it never moves back for the same client.
 	DurableUntilTime *v1.MicroTime `json:"durableUntilTime,omitempty"`
-	// When the client's lease ends, as far as known. For information only: durableUntilTime decides.
+	// When the lease ends, as the client was told when this object was last written. Most renewals write nothing, so a client that renews has
+	// its lease for longer: until durableUntilTime at most, which decides.
 	ExpirationTime *string `json:"expirationTime,omitempty"`
 	// Server addresses of the instances that have dropped a Released lease.
 	Dropped []apiv1alpha1.IPv4Address `json:"dropped,omitempty"`
