@@ -218,8 +218,7 @@ const (
 	ConditionNetworkReady = "NetworkReady"
 	// ConditionEndpointsResolved: the name, the port and the backend of every control-plane endpoint are known.
 	ConditionEndpointsResolved = "EndpointsResolved"
-	// ConditionDHCPReady: the DHCP server listens on the VLAN, has read its leases, and has a free address for a new worker. No
-	// test request is sent to it.
+	// ConditionDHCPReady: the DHCP server listens on the VLAN, has read its leases, and has a free address for a new worker.
 	ConditionDHCPReady = "DHCPReady"
 	// ConditionDNSReady: the DNS server answers on the VLAN.
 	ConditionDNSReady = "DNSReady"
