@@ -40,20 +40,28 @@ func (p *parts) of(infra types.NamespacedName, may guard) diagnosecli.Share {
 	return func(name string, read func(client.Reader) any) any {
 		at := partOf{infra, name}
 		one := p.enter(at)
-		one.mu.Lock()
-		defer one.mu.Unlock()
-		if time.Now().Before(one.until) && may.all(one.needs) {
-			return one.is
+		is, until, anew := one.shown(may, read)
+		if anew { // from now on, since leave does not wait for who reads it
+			time.AfterFunc(max(p.idle, time.Until(until)), func() { p.leave(at, one) })
 		}
-		began := time.Now()
-		noted := &noting{guard: may}
-		is := read(noted)
-		if !noted.failed { // else it is his alone
-			one.is, one.needs, one.until = is, noted.asked, began.Add(dueAfter(time.Since(began)))
-		}
-		time.AfterFunc(max(p.idle, time.Until(one.until)), func() { p.leave(at, one) })
 		return is
 	}
+}
+
+// shown says also until when others may see it, and whether it was read anew.
+func (one *part) shown(may guard, read func(client.Reader) any) (is any, until time.Time, anew bool) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if time.Now().Before(one.until) && may.all(one.needs) {
+		return one.is, one.until, false
+	}
+	began := time.Now()
+	noted := &noting{guard: may}
+	is = read(noted)
+	if !noted.failed { // else it is his alone
+		one.is, one.needs, one.until = is, noted.asked, began.Add(dueAfter(time.Since(began)))
+	}
+	return is, one.until, true
 }
 
 func (p *parts) enter(at partOf) *part {
