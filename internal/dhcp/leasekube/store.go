@@ -76,10 +76,11 @@ func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error
 // keepOthers keeps what others have written on a lease, such as a label by which a backup selects it. Only ownerReferences do not stay
 // (dhcp-rules.md#lease-13).
 func keepOthers(object, was *v1alpha1.DHCPLease) {
-	labels := maps.Clone(was.Labels)
-	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(names.Labels, key) })
-	if labels == nil {
-		labels = map[string]string{}
+	labels := map[string]string{}
+	for key, value := range was.Labels {
+		if !slices.Contains(names.Labels, key) {
+			labels[key] = value
+		}
 	}
 	maps.Copy(labels, object.Labels)
 	object.Labels, object.Annotations, object.Finalizers = labels, was.Annotations, was.Finalizers

@@ -8,6 +8,7 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/rfc1035label"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Network is what clients are told of their link.
@@ -74,12 +75,9 @@ func (n Network) classlessRoutes() []byte {
 // 4361 makes it: 576 less both headers, the fixed part, END, options 53, 54, 51, 58 and 59, and the client-id.
 const leastRoom = dhcpv4.MaxMessageSize - headers - fileEnd - len(cookie{}) - 1 - (3 + 4*6) - (2 + 19)
 
-// longestName is the most that a label has (RFC 1035 §2.3.4).
-const longestName = 63
-
 // RoutesFit says whether every client that asks for the routes gets them. Where they do not fit they are left out as a whole.
 func (n Network) RoutesFit() bool {
-	upToRoutes := n.Options(strings.Repeat("n", longestName))
+	upToRoutes := n.Options(strings.Repeat("n", validation.DNS1123LabelMaxLength))
 	at := slices.IndexFunc(upToRoutes, func(o Option) bool { return o.Code == dhcpv4.OptionClasslessStaticRoute.Code() })
 	return len(encode(upToRoutes[:at+1])) <= leastRoom
 }
