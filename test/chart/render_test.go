@@ -37,9 +37,9 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
 		"monitored, by cert-manager's certificate": {"monitoring.enabled=true,webhook.certManager=true", whole + "components: [CONFIG/components/monitoring, CONFIG/components/cert-manager]\n", ""},
 		"monitored by OpenShift's platform": {"monitoring.enabled=true,monitoring.prometheus.namespace=openshift-monitoring,monitoring.prometheus.name=prometheus-k8s",
 			whole + "components: [CONFIG/components/monitoring, CONFIG/components/prometheus]\n", ""},
-		"with leave to read kubeconfigs":           {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n", "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
-		"with leave to make bridges":               {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n", "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
-		"with leave to copy images":                {"bridge.imageCacheNamespace=oooi-images", "resources: [CONFIG/default, more]\n", "namespace: oooi-images\ncomponents: [CONFIG/components/image-cache]\n"},
+		"with leave to read kubeconfigs": {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n", "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
+		"with leave to make bridges":     {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n", "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
+		"with leave to copy images":      {"bridge.imageCacheNamespace=oooi-images", "resources: [CONFIG/default, more]\n", "namespace: oooi-images\ncomponents: [CONFIG/components/image-cache]\n"},
 		"with leave to copy them elsewhere": {"bridge.imageCacheNamespace=images", "resources: [CONFIG/default, more]\n", "namespace: images\ncomponents: [CONFIG/components/image-cache]\n" + `patches:
 - target: {kind: RoleBinding, name: oooi-image-cache-push}
   patch: |
