@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +31,7 @@ import (
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/live"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/internal/testkit/procfs"
 )
 
 // optional rights, without one of which an Infra's page has less.
@@ -205,12 +205,9 @@ func (g ground) process() process {
 
 // memory that is its own, without what is mapped from files.
 func (p process) memory() int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	own, err := procfs.Memory(p.pid, procfs.Anonymous)
 	p.Expect(err).NotTo(HaveOccurred())
-	_, after, _ := strings.Cut(string(status), "RssAnon:")
-	kib, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
-	p.Expect(err).NotTo(HaveOccurred())
-	return kib << 10
+	return own
 }
 
 // access to the API server.

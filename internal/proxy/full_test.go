@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+	"github.com/cldmnky/oooi/internal/testkit/procfs"
 )
 
 // Clients that read well until all are connected, and then nothing, have the largest windows and all buffers full.
@@ -64,9 +64,9 @@ func TestConnectionsThatAreFullFitIntoTheMemoryThatTheyAreCountedWith(t *testing
 // anonymous is the memory of a process, in bytes, without its files.
 func anonymous(t *testing.T, pid int) int64 {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	own, err := procfs.Memory(pid, procfs.Anonymous)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return 1024 * sum(t, status, regexp.MustCompile(`RssAnon:\s+(\d+) kB`), 1)
+	return own
 }
 
 // inSockets is the kernel's memory, in bytes, for what a process has received and not read, or written and not sent.
@@ -75,16 +75,15 @@ func inSockets(t *testing.T, pid int) int64 {
 	listed, err := exec.Command("ss", "--tcp", "--numeric", "--memory", "--processes", "--no-header", "--oneline").CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", listed)
 	own := regexp.MustCompile(fmt.Sprintf(`(?m)^.*pid=%d,.*$`, pid)).FindAll(listed, -1)
-	received, sent := regexp.MustCompile(`skmem:\(r(\d+),`), regexp.MustCompile(`,w(\d+),`)
-	return sum(t, bytes.Join(own, []byte("\n")), received, 100) + sum(t, bytes.Join(own, []byte("\n")), sent, 100)
+	return sum(t, own, regexp.MustCompile(`skmem:\(r(\d+),`)) + sum(t, own, regexp.MustCompile(`,w(\d+),`))
 }
 
-// sum adds up the numbers that a pattern finds, at least so many.
-func sum(t *testing.T, text []byte, pattern *regexp.Regexp, least int) (all int64) {
+// sum adds up the numbers that a pattern finds in lines, in at least a hundred of them.
+func sum(t *testing.T, lines [][]byte, pattern *regexp.Regexp) (all int64) {
 	t.Helper()
 	g := NewWithT(t)
-	found := pattern.FindAllSubmatch(text, -1)
-	g.Expect(len(found)).To(BeNumerically(">=", least), "%s", pattern)
+	found := pattern.FindAllSubmatch(bytes.Join(lines, []byte("\n")), -1)
+	g.Expect(len(found)).To(BeNumerically(">=", 100), "%s", pattern)
 	for _, f := range found {
 		n, err := strconv.ParseInt(string(f[1]), 10, 64)
 		g.Expect(err).NotTo(HaveOccurred())

@@ -247,15 +247,9 @@ type used struct {
 func (u used) String() string { return fmt.Sprintf("%s and %d", u.anonymous, u.descriptors) }
 
 func (c container) used() (u used, err error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
-	if err != nil {
+	if u.anonymous, err = process.Anonymous(c.pid); err != nil {
 		return u, fmt.Errorf("container %s ended: %w", c.name, err)
 	}
-	_, kib, _ := strings.Cut(string(status), "RssAnon:")
-	if _, err := fmt.Sscan(kib, &u.anonymous); err != nil {
-		return u, fmt.Errorf("container %s has no RssAnon: %w", c.name, err)
-	}
-	u.anonymous /= 1024
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.pid))
 	if err != nil {
 		return u, err

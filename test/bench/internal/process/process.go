@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cldmnky/oooi/internal/testkit/procfs"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
@@ -29,21 +30,15 @@ func Processor(pid int) (time.Duration, error) {
 }
 
 // Resident memory of a process.
-func Resident(pid int) (table.MiB, error) { return memory(pid, "VmRSS:") }
+func Resident(pid int) (table.MiB, error) { return memory(pid, procfs.Resident) }
+
+// Anonymous memory of a process: what is not of files, which the kernel can take back.
+func Anonymous(pid int) (table.MiB, error) { return memory(pid, procfs.Anonymous) }
 
 // Peak is the highest resident memory of a process so far.
-func Peak(pid int) (table.MiB, error) { return memory(pid, "VmHWM:") }
+func Peak(pid int) (table.MiB, error) { return memory(pid, procfs.Peak) }
 
 func memory(pid int, field string) (table.MiB, error) {
-	path := fmt.Sprintf("/proc/%d/status", pid)
-	status, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	var kib float64
-	_, after, _ := strings.Cut(string(status), "\n"+field)
-	if _, err := fmt.Sscan(after, &kib); err != nil {
-		return 0, fmt.Errorf("%s: %s: %w", path, field, err)
-	}
-	return table.MiB(kib / 1024), nil
+	bytes, err := procfs.Memory(pid, field)
+	return table.MiB(bytes) / (1 << 20), err
 }
